@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway/slipway/internal/cli"
+)
+
+// run parses args, runs the command they name, and returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return cli.Exit(stderr, root.ExecuteContext(ctx))
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "imagebuild",
+		Short: "build bootable appliance images and their cloud-init seeds",
+		Long: `imagebuild turns a profile (YAML in git) into a bootable, signed, reproducible
+disk image and one cloud-init seed for each node. It needs no root, no loop
+devices, no mounts and no containers.
+
+Exit codes: 0 done, 1 failed, 2 bad usage or bad profile, 3 refused to protect
+data, 4 timed out.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetFlagErrorFunc(cli.UsageError)
+	root.AddCommand()
+	return root
+}

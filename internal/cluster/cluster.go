@@ -1,0 +1,165 @@
+// Package cluster holds the words that everybody talks about: a cluster, its
+// nodes, their disks and networks, as an author wants them.
+//
+// The types carry three struct tags that the profile package reads: yaml names
+// the key, scope:"env" marks what an environment's overlay may set (everything
+// else belongs to the base), and doc is the sentence that the reference and the
+// JSON Schema show. Observed state never enters these types.
+package cluster
+
+import "net/netip"
+
+// Cluster is one environment: the base profile with one overlay applied.
+type Cluster struct {
+	Environment string     `yaml:"environment" scope:"env" doc:"Name of this environment, in file names and logs."`
+	Status      Status     `yaml:"status" scope:"env" doc:"design-only profiles can be validated, planned and built, but nothing is armed, imaged or bootstrapped."`
+	Substrate   Substrate  `yaml:"substrate" scope:"env" doc:"What the nodes run on; chooses the kernel and firmware flavour."`
+	Name        string     `yaml:"name" doc:"Cluster name, a DNS label."`
+	Nodes       []Node     `yaml:"nodes" scope:"env" doc:"The nodes of the cluster."`
+	Network     Network    `yaml:"network" doc:"Address ranges; all are checked to be disjoint."`
+	Access      Access     `yaml:"access" doc:"Who may log in to a node."`
+	System      System     `yaml:"system" doc:"The operating system of every node."`
+	Time        Time       `yaml:"time" scope:"env" doc:"Time zone and time servers."`
+	Proxy       Proxy      `yaml:"proxy" scope:"env" doc:"HTTP proxies of the nodes."`
+	Registries  []Registry `yaml:"registries" scope:"env" doc:"Container registries and their mirrors."`
+	Image       Image      `yaml:"image" doc:"How the image is laid out."`
+	Debian      Debian     `yaml:"debian" doc:"Where the packages of the image come from."`
+	K3s         K3s        `yaml:"k3s" doc:"Kubernetes distribution."`
+	Cilium      Cilium     `yaml:"cilium" doc:"Container network."`
+	Longhorn    Longhorn   `yaml:"longhorn" doc:"Replicated storage."`
+	Flux        Flux       `yaml:"flux" doc:"GitOps."`
+}
+
+// Status says what may be done with a profile.
+type Status string
+
+// The statuses of a profile.
+const (
+	StatusActive     Status = "active"
+	StatusDesignOnly Status = "design-only"
+)
+
+// Values lists what a Status may be.
+func (Status) Values() []string { return []string{string(StatusActive), string(StatusDesignOnly)} }
+
+// Substrate is what the nodes of an environment run on.
+type Substrate string
+
+// The substrates. They choose the kernel package, firmware and guest agents.
+const (
+	SubstrateVM    Substrate = "vm"
+	SubstrateMetal Substrate = "metal"
+)
+
+// Values lists what a Substrate may be.
+func (Substrate) Values() []string { return []string{string(SubstrateVM), string(SubstrateMetal)} }
+
+// Network holds the address ranges of a cluster.
+type Network struct {
+	LAN              netip.Prefix `yaml:"lan" scope:"env" doc:"The network the nodes' addresses are in."`
+	Gateway          netip.Addr   `yaml:"gateway" scope:"env" doc:"Default gateway of nodes with static addresses."`
+	DNS              []netip.Addr `yaml:"dns" scope:"env" doc:"Name servers of nodes with static addresses."`
+	DNSZone          string       `yaml:"dnsZone" scope:"env" doc:"DNS zone of the nodes and services."`
+	APIVIP           netip.Addr   `yaml:"apiVIP" scope:"env" doc:"Virtual address of the Kubernetes API; optional."`
+	LoadBalancerPool netip.Prefix `yaml:"loadBalancerPool" scope:"env" doc:"Addresses for Services of type LoadBalancer."`
+	PodCIDR          netip.Prefix `yaml:"podCIDR" doc:"Addresses of pods."`
+	ServiceCIDR      netip.Prefix `yaml:"serviceCIDR" doc:"Addresses of Services."`
+	ClusterDNS       netip.Addr   `yaml:"clusterDNS" doc:"Address of CoreDNS, inside serviceCIDR."`
+	ClusterDomain    string       `yaml:"clusterDomain" doc:"DNS domain inside the cluster."`
+	VPN              []VPN        `yaml:"vpn" scope:"env" doc:"WireGuard peers; keys are references to secrets, never values."`
+}
+
+// VPN is one WireGuard tunnel of the nodes.
+type VPN struct {
+	Name          string         `yaml:"name" doc:"Interface name, such as wg0."`
+	Endpoint      string         `yaml:"endpoint" doc:"host:port of the peer."`
+	PublicKey     string         `yaml:"publicKey" doc:"Public key of the peer, base64."`
+	PrivateKeyRef string         `yaml:"privateKeyRef" doc:"Key in the environment's SOPS file that holds the private key."`
+	AllowedIPs    []netip.Prefix `yaml:"allowedIPs" doc:"Networks behind the peer."`
+}
+
+// Access says who may log in to a node.
+type Access struct {
+	Users []User `yaml:"users" scope:"env" doc:"Accounts made by cloud-init; they log in by key only."`
+}
+
+// User is an account on every node.
+type User struct {
+	Name string   `yaml:"name" doc:"Login name."`
+	Keys []string `yaml:"keys" doc:"Public SSH keys, one authorized_keys line each."`
+	Sudo bool     `yaml:"sudo" doc:"May run everything as root without a password."`
+}
+
+// System is what the operating system of every node holds.
+type System struct {
+	Packages     []string          `yaml:"packages" doc:"Debian packages beyond the built-in sets."`
+	Modules      []string          `yaml:"modules" doc:"Kernel modules loaded at boot."`
+	Sysctls      map[string]string `yaml:"sysctls" doc:"Kernel parameters, as in sysctl.d."`
+	CommandLine  []string          `yaml:"commandLine" doc:"Words added to the kernel command line."`
+	Locale       string            `yaml:"locale" doc:"System locale."`
+	JournalMax   Size              `yaml:"journalMax" scope:"env" doc:"Most that the journal may occupy."`
+	RescueShell  bool              `yaml:"rescueShell" doc:"Whether a node that cannot boot offers a root shell on its console."`
+	RebootAfter  int               `yaml:"rebootAfter" doc:"Seconds after which a node that cannot boot tries again; 0 means never."`
+	ExtraConsole []string          `yaml:"consoles" scope:"env" doc:"Kernel consoles, such as ttyS0,115200; the last one is /dev/console."`
+}
+
+// Time is the clock of the nodes.
+type Time struct {
+	Zone    string   `yaml:"zone" doc:"Time zone, such as UTC or Europe/Berlin."`
+	Servers []string `yaml:"servers" doc:"NTP servers; empty means what DHCP names."`
+}
+
+// Proxy holds the HTTP proxies of the nodes.
+type Proxy struct {
+	HTTP    string   `yaml:"http" doc:"Proxy for http URLs."`
+	HTTPS   string   `yaml:"https" doc:"Proxy for https URLs."`
+	NoProxy []string `yaml:"noProxy" doc:"Hosts, domains and networks reached directly; cluster ranges are always added."`
+}
+
+// Registry maps a container registry to mirrors.
+type Registry struct {
+	Name    string   `yaml:"name" doc:"Registry host, as in image references."`
+	Mirrors []string `yaml:"mirrors" doc:"Mirror endpoints, tried in order."`
+}
+
+// Image says how the image is laid out.
+type Image struct {
+	SlotSize Size `yaml:"slotSize" scope:"env" doc:"Size of slots A and B; auto is content plus head room."`
+	ESPSize  Size `yaml:"espSize" doc:"Size of the EFI system partition, at least 260MiB."`
+}
+
+// Debian says where packages come from.
+type Debian struct {
+	Suite      string   `yaml:"suite" doc:"Debian release by code name."`
+	Components []string `yaml:"components" doc:"Archive components."`
+	Mirror     string   `yaml:"mirror" scope:"env" doc:"Base URL of the archive; empty means the one the build host's apt uses."`
+}
+
+// K3s is the Kubernetes distribution.
+type K3s struct {
+	Version string            `yaml:"version" doc:"k3s version, such as v1.34.4+k3s1."`
+	Config  map[string]string `yaml:"config" doc:"More keys of k3s's config.yaml; keys that Slipway owns are refused."`
+}
+
+// Cilium is the container network.
+type Cilium struct {
+	Version    string `yaml:"version" doc:"Cilium version."`
+	GatewayAPI bool   `yaml:"gatewayAPI" doc:"Whether Cilium serves the Gateway API."`
+	Hubble     bool   `yaml:"hubble" doc:"Whether Hubble runs."`
+}
+
+// Longhorn is the replicated storage.
+type Longhorn struct {
+	Enabled  bool   `yaml:"enabled" doc:"Whether Longhorn is installed."`
+	Version  string `yaml:"version" doc:"Longhorn version."`
+	Replicas int    `yaml:"replicas" scope:"env" doc:"Replicas of a volume, at most the number of nodes."`
+	DataPath string `yaml:"dataPath" doc:"Where data disks are mounted."`
+}
+
+// Flux is the GitOps hand-over.
+type Flux struct {
+	Version string `yaml:"version" doc:"Flux version."`
+	URL     string `yaml:"url" scope:"env" doc:"Git repository, ssh or https."`
+	Branch  string `yaml:"branch" scope:"env" doc:"Branch to follow."`
+	Path    string `yaml:"path" scope:"env" doc:"Directory of this cluster in the repository."`
+}
