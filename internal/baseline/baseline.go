@@ -20,7 +20,7 @@ type Baseline struct {
 	Users       []string          `json:"users"`
 	Modules     []string          `json:"modules"` // loaded or built in
 	Sysctls     map[string]string `json:"sysctls"`
-	Units       []string          `json:"units"` // systemd units that must be active
+	Units       []string          `json:"units"`    // systemd units that must be active
 	Commands    []string          `json:"commands"` // programs that must be in PATH
 }
 
