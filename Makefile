@@ -1,0 +1,62 @@
+# Slipway. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PROFILE ?= profiles/lab.yaml
+ENV     := $(basename $(notdir $(PROFILE)))
+NODE    ?= n1
+OUT     ?= out/$(ENV)
+GO      ?= go
+GOFLAGS_STATIC := -trimpath -buildvcs=false
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: deps
+deps: ## install the Debian packages that a build needs
+	@scripts/deps build
+
+.PHONY: build
+build: ## compile the programs into bin/
+	@mkdir -p bin
+	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -ldflags '-s -w -buildid=' -o bin/nodeinit ./cmd/nodeinit
+	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/imagebuild ./cmd/imagebuild
+
+.PHONY: image
+image: deps build ## build the image of PROFILE (default profiles/lab.yaml) with the seed of NODE (default n1)
+	@bin/imagebuild build -p $(PROFILE) --node $(NODE) -O $(OUT)
+
+.PHONY: test
+test: ## run every test: packages, image, boot
+	@scripts/deps test
+	@scripts/test
+
+.PHONY: bench
+bench: image ## measure boot and build beside a plain Debian image
+	@scripts/deps bench
+	@$(GO) test -count=1 -timeout 60m -run '^TestBench' -v ./vm-test/bench -bench-run
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (default 30s) each
+	@scripts/fuzz $(or $(FUZZTIME),30s)
+
+.PHONY: pin
+pin: build ## resolve the newest inputs of all profiles and write their locks
+	@for p in lab dev prod; do bin/imagebuild pin -p profiles/$$p.yaml; done
+
+.PHONY: generate
+generate: build ## write the generated files anew: schema and references
+	@bin/imagebuild schema > profiles/schema.json
+	@bin/imagebuild reference > docs/PROFILE.md
+
+.PHONY: lint
+lint: ## vet, format and architecture checks
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@$(GO) vet ./...
+	@$(GO) test ./internal/archtest
+
+.PHONY: clean
+clean: ## remove bin/ and out/; the cache in ~/.cache/slipway stays
+	@rm -rf bin out
