@@ -49,7 +49,9 @@ const (
 )
 
 // File is one file of a build. Name is its path under the output directory, with
-// forward slashes.
+// forward slashes. Digest is the SHA-256 of the file's bytes, as sha256sum prints
+// it, except for the raw disk image: that one is mostly holes, which are not worth
+// hashing, and its digest is the TreeDigest of its chunks.
 type File struct {
 	Name   string        `json:"name"`
 	Role   Role          `json:"role"`
