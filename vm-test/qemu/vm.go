@@ -1,0 +1,177 @@
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/slipway/slipway/internal/hosttool"
+)
+
+// VM is a machine that is switched on.
+type VM struct {
+	Started time.Time  // when it was switched on
+	Serial  []*Console // its serial ports, in order
+
+	cfg    Config
+	cmd    *exec.Cmd
+	qmp    *monitor
+	said   *os.File      // QEMU's own standard error
+	exited chan struct{} // closed when the process has ended
+	err    error         // how it ended; valid once exited is closed
+	ssh    []string      // forwarded SSH ports, host:port, in the order of the cards that have one
+}
+
+// startDeadline bounds how long QEMU may take to answer on its monitor.
+const startDeadline = 30 * time.Second
+
+// Start switches a machine on. The machine dies with the caller's process, and
+// with ctx. The caller ends it with Close.
+func Start(ctx context.Context, c Config) (*VM, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	v := &VM{cfg: c, exited: make(chan struct{})}
+	for i := range Serials {
+		v.Serial = append(v.Serial, &Console{path: c.serialFile(i), vm: v})
+	}
+	if err := v.spawn(ctx); err != nil {
+		return nil, fmt.Errorf("starting machine %s: %w", c.Name, err)
+	}
+	if err := v.greet(ctx); err != nil {
+		v.Close()
+		return nil, fmt.Errorf("starting machine %s: %w%s", c.Name, err, v.complaint())
+	}
+	return v, nil
+}
+
+// prepare makes the files that QEMU wants to find.
+func (c Config) prepare() error {
+	if c.Firmware == BIOS {
+		return nil
+	}
+	if _, err := os.Stat(c.NVRAM); err == nil {
+		return nil
+	}
+	vars, err := os.ReadFile(ovmfVars)
+	if err != nil {
+		return fmt.Errorf("reading firmware variables (Debian package ovmf): %w", err)
+	}
+	return os.WriteFile(c.NVRAM, vars, 0o600)
+}
+
+func (v *VM) spawn(ctx context.Context) error {
+	path, err := hosttool.Find("qemu-system-x86_64")
+	if err != nil {
+		return err
+	}
+	v.said, err = os.Create(v.cfg.file("qemu"))
+	if err != nil {
+		return err
+	}
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	v.cmd = exec.CommandContext(ctx, path, v.cfg.args()...)
+	v.cmd.Stderr = v.said
+	v.cmd.ExtraFiles = []*os.File{theirs}
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	v.Started = time.Now()
+	if err := v.cmd.Start(); err != nil {
+		ours.Close()
+		return err
+	}
+	v.qmp = newMonitor(ours)
+	go func() {
+		v.err = v.cmd.Wait()
+		close(v.exited)
+	}()
+	return nil
+}
+
+// greet opens the monitor and asks which ports were chosen.
+func (v *VM) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startDeadline)
+	defer cancel()
+	if err := v.qmp.handshake(ctx); err != nil {
+		return err
+	}
+	var err error
+	v.ssh, err = v.qmp.forwards(ctx)
+	return err
+}
+
+// complaint is what QEMU said on its standard error, for an error message.
+func (v *VM) complaint() string {
+	text, err := os.ReadFile(v.said.Name())
+	if err != nil || len(text) == 0 {
+		return ""
+	}
+	return "\nqemu said: " + string(text)
+}
+
+// Exited is closed when the machine is off.
+func (v *VM) Exited() <-chan struct{} { return v.exited }
+
+// Wait waits until the machine has switched itself off.
+func (v *VM) Wait(ctx context.Context, limit time.Duration) error {
+	select {
+	case <-v.exited:
+		return v.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(limit):
+		return fmt.Errorf("machine %s is not off after %s; its console ends in:\n%s", v.cfg.Name, limit, v.Serial[0].tail())
+	}
+}
+
+// Execute runs one monitor command (QMP, qapi documentation); result may be nil.
+func (v *VM) Execute(ctx context.Context, command string, args, result any) error {
+	return v.qmp.execute(ctx, command, args, result)
+}
+
+// PressPower presses the power button; the guest does what it likes about it.
+func (v *VM) PressPower(ctx context.Context) error {
+	return v.Execute(ctx, "system_powerdown", nil, nil)
+}
+
+// Reset presses the reset button.
+func (v *VM) Reset(ctx context.Context) error { return v.Execute(ctx, "system_reset", nil, nil) }
+
+// PullPlug switches the machine off at once and waits for it.
+func (v *VM) PullPlug(ctx context.Context) error {
+	if err := v.Execute(ctx, "quit", nil, nil); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return v.Wait(ctx, startDeadline)
+}
+
+// Close ends the machine if it still runs and releases what it held. It is safe
+// to call after the machine has ended.
+func (v *VM) Close() {
+	v.cmd.Process.Kill() // an error means that it is gone already
+	<-v.exited
+	v.qmp.close()
+	v.said.Close()
+}
+
+// socketPair returns the two ends of a connection: the monitor needs no name in
+// the file system, and so no path that could be too long or left behind.
+func socketPair() (ours, theirs *os.File, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the monitor's socket: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "monitor"), os.NewFile(uintptr(fds[1]), "monitor"), nil
+}
