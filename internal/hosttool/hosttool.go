@@ -21,7 +21,7 @@ import (
 )
 
 // searchPath is where tools are looked for; sbin is not in a user's PATH on Debian.
-var searchPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+var searchPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/go/bin"}
 
 // ErrMissing is wrapped by the error for a tool that is not installed.
 var ErrMissing = errors.New("program not found")
@@ -29,6 +29,11 @@ var ErrMissing = errors.New("program not found")
 // Find returns the path of a tool. The error of a missing one names the Debian
 // package that has it, when known, and the command that installs it.
 func Find(name string) (string, error) {
+	if name == "go" { // Go's own archives install outside of the directories of a distribution
+		if p, err := exec.LookPath(name); err == nil {
+			return filepath.Abs(p)
+		}
+	}
 	for _, dir := range searchPath {
 		p := filepath.Join(dir, name)
 		if st, err := os.Stat(p); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
@@ -57,6 +62,8 @@ func packageOf(name string) string {
 		return "uidmap"
 	case "apt-get", "apt-cache":
 		return "apt"
+	case "go":
+		return "golang-go"
 	case "sgdisk":
 		return "gdisk"
 	default:
