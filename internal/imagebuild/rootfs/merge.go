@@ -17,7 +17,14 @@ import (
 //
 // replaced names the paths, without leading "./" and trailing "/", that a layer
 // will bring: they are left out of the base.
-func Merge(w io.Writer, base io.Reader, epoch int64, drop func(string) bool, replaced map[string]bool, layers ...io.Reader) error {
+//
+// Every layer is read to its end or closed.
+func Merge(w io.Writer, base io.Reader, epoch int64, drop func(string) bool, replaced map[string]bool, layers ...io.ReadCloser) error {
+	defer func() {
+		for _, l := range layers {
+			l.Close()
+		}
+	}()
 	m := merger{w: tar.NewWriter(w), latest: time.Unix(epoch, 0), dirs: map[string]bool{}}
 	skip := func(name string) bool { return drop(name) || replaced[name] }
 	if err := m.copy(base, skip); err != nil {
