@@ -3,31 +3,34 @@
 //
 // The types carry three struct tags that the profile package reads: yaml names
 // the key, scope:"env" marks what an environment's overlay may set (everything
-// else belongs to the base), and doc is the sentence that the reference and the
-// JSON Schema show. Observed state never enters these types.
+// else belongs to the base; what is inside an env key is env too), and doc is
+// the sentence that the reference and the JSON Schema show. need:"yes" marks a
+// key that must be given, default is the text that stands in for an absent key,
+// form names the shape of a text (of each item in lists and maps; keyform of a
+// map's keys), see package form. Observed state never enters these types.
 package cluster
 
 import "net/netip"
 
 // Cluster is one environment: the base profile with one overlay applied.
 type Cluster struct {
-	Environment string     `yaml:"environment" scope:"env" doc:"Name of this environment, in file names and logs."`
-	Status      Status     `yaml:"status" scope:"env" doc:"design-only profiles can be validated, planned and built, but nothing is armed, imaged or bootstrapped."`
-	Substrate   Substrate  `yaml:"substrate" scope:"env" doc:"What the nodes run on; chooses the kernel and firmware flavour."`
-	Name        string     `yaml:"name" doc:"Cluster name, a DNS label."`
-	Nodes       []Node     `yaml:"nodes" scope:"env" doc:"The nodes of the cluster."`
-	Network     Network    `yaml:"network" doc:"Address ranges; all are checked to be disjoint."`
-	Access      Access     `yaml:"access" doc:"Who may log in to a node."`
+	Environment string     `yaml:"environment" scope:"env" need:"yes" form:"label" doc:"Name of this environment, in file names and logs."`
+	Status      Status     `yaml:"status" scope:"env" need:"yes" doc:"design-only profiles can be validated, planned and built, but nothing is armed, imaged or bootstrapped."`
+	Substrate   Substrate  `yaml:"substrate" scope:"env" need:"yes" doc:"What the nodes run on; chooses the kernel and firmware flavour."`
+	Name        string     `yaml:"name" need:"yes" form:"label" doc:"Cluster name, a DNS label."`
+	Nodes       []Node     `yaml:"nodes" scope:"env" need:"yes" doc:"The nodes of the cluster."`
+	Network     Network    `yaml:"network" need:"yes" doc:"Address ranges; all are checked to be disjoint."`
+	Access      Access     `yaml:"access" need:"yes" doc:"Who may log in to a node."`
 	System      System     `yaml:"system" doc:"The operating system of every node."`
 	Time        Time       `yaml:"time" scope:"env" doc:"Time zone and time servers."`
 	Proxy       Proxy      `yaml:"proxy" scope:"env" doc:"HTTP proxies of the nodes."`
 	Registries  []Registry `yaml:"registries" scope:"env" doc:"Container registries and their mirrors."`
 	Image       Image      `yaml:"image" doc:"How the image is laid out."`
 	Debian      Debian     `yaml:"debian" doc:"Where the packages of the image come from."`
-	K3s         K3s        `yaml:"k3s" doc:"Kubernetes distribution."`
-	Cilium      Cilium     `yaml:"cilium" doc:"Container network."`
-	Longhorn    Longhorn   `yaml:"longhorn" doc:"Replicated storage."`
-	Flux        Flux       `yaml:"flux" doc:"GitOps."`
+	K3s         K3s        `yaml:"k3s" need:"yes" doc:"Kubernetes distribution."`
+	Cilium      Cilium     `yaml:"cilium" need:"yes" doc:"Container network."`
+	Longhorn    Longhorn   `yaml:"longhorn" need:"yes" doc:"Replicated storage."`
+	Flux        Flux       `yaml:"flux" need:"yes" doc:"GitOps."`
 }
 
 // Status says what may be done with a profile.
@@ -56,94 +59,94 @@ func (Substrate) Values() []string { return []string{string(SubstrateVM), string
 
 // Network holds the address ranges of a cluster.
 type Network struct {
-	LAN              netip.Prefix `yaml:"lan" scope:"env" doc:"The network the nodes' addresses are in."`
-	Gateway          netip.Addr   `yaml:"gateway" scope:"env" doc:"Default gateway of nodes with static addresses."`
-	DNS              []netip.Addr `yaml:"dns" scope:"env" doc:"Name servers of nodes with static addresses."`
-	DNSZone          string       `yaml:"dnsZone" scope:"env" doc:"DNS zone of the nodes and services."`
-	APIVIP           netip.Addr   `yaml:"apiVIP" scope:"env" doc:"Virtual address of the Kubernetes API; optional."`
-	LoadBalancerPool netip.Prefix `yaml:"loadBalancerPool" scope:"env" doc:"Addresses for Services of type LoadBalancer."`
-	PodCIDR          netip.Prefix `yaml:"podCIDR" doc:"Addresses of pods."`
-	ServiceCIDR      netip.Prefix `yaml:"serviceCIDR" doc:"Addresses of Services."`
-	ClusterDNS       netip.Addr   `yaml:"clusterDNS" doc:"Address of CoreDNS, inside serviceCIDR."`
-	ClusterDomain    string       `yaml:"clusterDomain" doc:"DNS domain inside the cluster."`
+	LAN              netip.Prefix `yaml:"lan" scope:"env" need:"yes" form:"cidr" doc:"The network the nodes' addresses are in."`
+	Gateway          netip.Addr   `yaml:"gateway" scope:"env" form:"address" doc:"Default gateway of nodes with static addresses."`
+	DNS              []netip.Addr `yaml:"dns" scope:"env" form:"address" doc:"Name servers of nodes with static addresses."`
+	DNSZone          string       `yaml:"dnsZone" scope:"env" form:"domain" doc:"DNS zone of the nodes and services."`
+	APIVIP           netip.Addr   `yaml:"apiVIP" scope:"env" form:"address" doc:"Virtual address of the Kubernetes API; optional."`
+	LoadBalancerPool netip.Prefix `yaml:"loadBalancerPool" scope:"env" form:"cidr" doc:"Addresses for Services of type LoadBalancer."`
+	PodCIDR          netip.Prefix `yaml:"podCIDR" need:"yes" form:"cidr" doc:"Addresses of pods."`
+	ServiceCIDR      netip.Prefix `yaml:"serviceCIDR" need:"yes" form:"cidr" doc:"Addresses of Services."`
+	ClusterDNS       netip.Addr   `yaml:"clusterDNS" need:"yes" form:"address" doc:"Address of CoreDNS, inside serviceCIDR."`
+	ClusterDomain    string       `yaml:"clusterDomain" form:"domain" default:"cluster.local" doc:"DNS domain inside the cluster."`
 	VPN              []VPN        `yaml:"vpn" scope:"env" doc:"WireGuard peers; keys are references to secrets, never values."`
 }
 
 // VPN is one WireGuard tunnel of the nodes.
 type VPN struct {
-	Name          string         `yaml:"name" doc:"Interface name, such as wg0."`
-	Endpoint      string         `yaml:"endpoint" doc:"host:port of the peer."`
-	PublicKey     string         `yaml:"publicKey" doc:"Public key of the peer, base64."`
-	PrivateKeyRef string         `yaml:"privateKeyRef" doc:"Key in the environment's SOPS file that holds the private key."`
-	AllowedIPs    []netip.Prefix `yaml:"allowedIPs" doc:"Networks behind the peer."`
+	Name          string         `yaml:"name" need:"yes" form:"interface" doc:"Interface name, such as wg0."`
+	Endpoint      string         `yaml:"endpoint" need:"yes" form:"hostport" doc:"host:port of the peer."`
+	PublicKey     string         `yaml:"publicKey" need:"yes" form:"wireguard" doc:"Public key of the peer, base64."`
+	PrivateKeyRef string         `yaml:"privateKeyRef" need:"yes" form:"secretref" doc:"Key in the environment's SOPS file that holds the private key."`
+	AllowedIPs    []netip.Prefix `yaml:"allowedIPs" need:"yes" form:"cidr" doc:"Networks behind the peer."`
 }
 
 // Access says who may log in to a node.
 type Access struct {
-	Users []User `yaml:"users" scope:"env" doc:"Accounts made by cloud-init; they log in by key only."`
+	Users []User `yaml:"users" scope:"env" need:"yes" doc:"Accounts made by cloud-init; they log in by key only."`
 }
 
 // User is an account on every node.
 type User struct {
-	Name string   `yaml:"name" doc:"Login name."`
-	Keys []string `yaml:"keys" doc:"Public SSH keys, one authorized_keys line each."`
+	Name string   `yaml:"name" need:"yes" form:"login" doc:"Login name."`
+	Keys []string `yaml:"keys" need:"yes" form:"sshkey" doc:"Public SSH keys, one authorized_keys line each."`
 	Sudo bool     `yaml:"sudo" doc:"May run everything as root without a password."`
 }
 
 // System is what the operating system of every node holds.
 type System struct {
-	Packages     []string          `yaml:"packages" doc:"Debian packages beyond the built-in sets."`
-	Modules      []string          `yaml:"modules" doc:"Kernel modules loaded at boot."`
-	Sysctls      map[string]string `yaml:"sysctls" doc:"Kernel parameters, as in sysctl.d."`
-	CommandLine  []string          `yaml:"commandLine" doc:"Words added to the kernel command line."`
-	Locale       string            `yaml:"locale" doc:"System locale."`
-	JournalMax   Size              `yaml:"journalMax" scope:"env" doc:"Most that the journal may occupy."`
-	RescueShell  bool              `yaml:"rescueShell" doc:"Whether a node that cannot boot offers a root shell on its console."`
-	RebootAfter  int               `yaml:"rebootAfter" doc:"Seconds after which a node that cannot boot tries again; 0 means never."`
-	ExtraConsole []string          `yaml:"consoles" scope:"env" doc:"Kernel consoles, such as ttyS0,115200; the last one is /dev/console."`
+	Packages     []string          `yaml:"packages" form:"package" doc:"Debian packages beyond the built-in sets."`
+	Modules      []string          `yaml:"modules" form:"module" doc:"Kernel modules loaded at boot."`
+	Sysctls      map[string]string `yaml:"sysctls" keyform:"sysctl" form:"line" doc:"Kernel parameters, as in sysctl.d."`
+	CommandLine  []string          `yaml:"commandLine" form:"kernelword" doc:"Words added to the kernel command line."`
+	Locale       string            `yaml:"locale" form:"locale" default:"C.UTF-8" doc:"System locale."`
+	JournalMax   Size              `yaml:"journalMax" scope:"env" form:"size" default:"256MiB" doc:"Most that the journal may occupy."`
+	RescueShell  bool              `yaml:"rescueShell" scope:"env" doc:"Whether a node that cannot boot offers a root shell on its console."`
+	RebootAfter  int               `yaml:"rebootAfter" default:"60" doc:"Seconds after which a node that cannot boot tries again; 0 means never."`
+	ExtraConsole []string          `yaml:"consoles" scope:"env" form:"console" doc:"Kernel consoles, such as ttyS0,115200; the last one is /dev/console."`
 }
 
 // Time is the clock of the nodes.
 type Time struct {
-	Zone    string   `yaml:"zone" doc:"Time zone, such as UTC or Europe/Berlin."`
-	Servers []string `yaml:"servers" doc:"NTP servers; empty means what DHCP names."`
+	Zone    string   `yaml:"zone" form:"zone" default:"UTC" doc:"Time zone, such as UTC or Europe/Berlin."`
+	Servers []string `yaml:"servers" form:"host" doc:"NTP servers; empty means what DHCP names."`
 }
 
 // Proxy holds the HTTP proxies of the nodes.
 type Proxy struct {
-	HTTP    string   `yaml:"http" doc:"Proxy for http URLs."`
-	HTTPS   string   `yaml:"https" doc:"Proxy for https URLs."`
-	NoProxy []string `yaml:"noProxy" doc:"Hosts, domains and networks reached directly; cluster ranges are always added."`
+	HTTP    string   `yaml:"http" form:"proxy" doc:"Proxy for http URLs."`
+	HTTPS   string   `yaml:"https" form:"proxy" doc:"Proxy for https URLs."`
+	NoProxy []string `yaml:"noProxy" form:"noproxy" doc:"Hosts, domains and networks reached directly; cluster ranges are always added."`
 }
 
 // Registry maps a container registry to mirrors.
 type Registry struct {
-	Name    string   `yaml:"name" doc:"Registry host, as in image references."`
-	Mirrors []string `yaml:"mirrors" doc:"Mirror endpoints, tried in order."`
+	Name    string   `yaml:"name" need:"yes" form:"registry" doc:"Registry host, as in image references."`
+	Mirrors []string `yaml:"mirrors" need:"yes" form:"url" doc:"Mirror endpoints, tried in order."`
 }
 
 // Image says how the image is laid out.
 type Image struct {
-	SlotSize Size `yaml:"slotSize" scope:"env" doc:"Size of slots A and B; auto is content plus head room."`
-	ESPSize  Size `yaml:"espSize" doc:"Size of the EFI system partition, at least 260MiB."`
+	SlotSize Size `yaml:"slotSize" scope:"env" form:"size" default:"auto" doc:"Size of slots A and B; auto is content plus head room."`
+	ESPSize  Size `yaml:"espSize" form:"size" default:"512MiB" doc:"Size of the EFI system partition, at least 260MiB."`
 }
 
 // Debian says where packages come from.
 type Debian struct {
-	Suite      string   `yaml:"suite" doc:"Debian release by code name."`
-	Components []string `yaml:"components" doc:"Archive components."`
-	Mirror     string   `yaml:"mirror" scope:"env" doc:"Base URL of the archive; empty means the one the build host's apt uses."`
+	Suite      string   `yaml:"suite" form:"suite" default:"trixie" doc:"Debian release by code name."`
+	Components []string `yaml:"components" form:"component" doc:"Archive components."`
+	Mirror     string   `yaml:"mirror" scope:"env" form:"url" doc:"Base URL of the archive; empty means the one the build host's apt uses."`
 }
 
 // K3s is the Kubernetes distribution.
 type K3s struct {
-	Version string            `yaml:"version" doc:"k3s version, such as v1.34.4+k3s1."`
-	Config  map[string]string `yaml:"config" doc:"More keys of k3s's config.yaml; keys that Slipway owns are refused."`
+	Version string            `yaml:"version" need:"yes" form:"k3sversion" doc:"k3s version, such as v1.34.4+k3s1."`
+	Config  map[string]string `yaml:"config" keyform:"k3skey" form:"line" doc:"More keys of k3s's config.yaml; keys that Slipway owns are refused."`
 }
 
 // Cilium is the container network.
 type Cilium struct {
-	Version    string `yaml:"version" doc:"Cilium version."`
+	Version    string `yaml:"version" need:"yes" form:"version" doc:"Cilium version."`
 	GatewayAPI bool   `yaml:"gatewayAPI" doc:"Whether Cilium serves the Gateway API."`
 	Hubble     bool   `yaml:"hubble" doc:"Whether Hubble runs."`
 }
@@ -151,15 +154,15 @@ type Cilium struct {
 // Longhorn is the replicated storage.
 type Longhorn struct {
 	Enabled  bool   `yaml:"enabled" doc:"Whether Longhorn is installed."`
-	Version  string `yaml:"version" doc:"Longhorn version."`
-	Replicas int    `yaml:"replicas" scope:"env" doc:"Replicas of a volume, at most the number of nodes."`
-	DataPath string `yaml:"dataPath" doc:"Where data disks are mounted."`
+	Version  string `yaml:"version" need:"yes" form:"version" doc:"Longhorn version."`
+	Replicas int    `yaml:"replicas" scope:"env" default:"3" doc:"Replicas of a volume, at most the number of nodes."`
+	DataPath string `yaml:"dataPath" form:"path" default:"/var/lib/longhorn" doc:"Where data disks are mounted."`
 }
 
 // Flux is the GitOps hand-over.
 type Flux struct {
-	Version string `yaml:"version" doc:"Flux version."`
-	URL     string `yaml:"url" scope:"env" doc:"Git repository, ssh or https."`
-	Branch  string `yaml:"branch" scope:"env" doc:"Branch to follow."`
-	Path    string `yaml:"path" scope:"env" doc:"Directory of this cluster in the repository."`
+	Version string `yaml:"version" need:"yes" form:"version" doc:"Flux version."`
+	URL     string `yaml:"url" scope:"env" form:"giturl" doc:"Git repository, ssh or https."`
+	Branch  string `yaml:"branch" scope:"env" form:"branch" default:"main" doc:"Branch to follow."`
+	Path    string `yaml:"path" scope:"env" form:"repopath" doc:"Directory of this cluster in the repository."`
 }

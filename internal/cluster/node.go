@@ -4,11 +4,11 @@ import "net/netip"
 
 // Node is a member of the cluster as wanted.
 type Node struct {
-	Name       string      `yaml:"name" doc:"Host name, a DNS label."`
-	Role       Role        `yaml:"role" doc:"server (control plane and workloads) or agent."`
-	Serial     string      `yaml:"serial" doc:"SMBIOS serial number of the machine, a second way to recognise it."`
-	Interfaces []Interface `yaml:"interfaces" doc:"Network interfaces, matched by MAC; others are left alone and never waited for."`
-	System     Selector    `yaml:"systemDisk" doc:"The disk that is installed; must match exactly one."`
+	Name       string      `yaml:"name" need:"yes" form:"label" doc:"Host name, a DNS label."`
+	Role       Role        `yaml:"role" need:"yes" doc:"server (control plane and workloads) or agent."`
+	Serial     string      `yaml:"serial" form:"line" doc:"SMBIOS serial number of the machine, a second way to recognise it."`
+	Interfaces []Interface `yaml:"interfaces" need:"yes" doc:"Network interfaces, matched by MAC; others are left alone and never waited for."`
+	System     Selector    `yaml:"systemDisk" need:"yes" doc:"The disk that is installed; must match exactly one."`
 	Data       []DataDisk  `yaml:"dataDisks" doc:"Disks for Longhorn."`
 }
 
@@ -27,9 +27,9 @@ func (Role) Values() []string { return []string{string(RoleServer), string(RoleA
 // Interface is one network interface of a node. The first one of a node carries
 // the node's address in the cluster.
 type Interface struct {
-	MAC       MAC            `yaml:"mac" doc:"Hardware address, six colon-separated pairs."`
+	MAC       MAC            `yaml:"mac" need:"yes" form:"mac" doc:"Hardware address, six colon-separated pairs."`
 	DHCP      bool           `yaml:"dhcp" doc:"Take the address from DHCP (by MAC, not by DUID)."`
-	Addresses []netip.Prefix `yaml:"addresses" doc:"Static addresses with prefix length."`
+	Addresses []netip.Prefix `yaml:"addresses" form:"hostprefix" doc:"Static addresses with prefix length."`
 	VLAN      int            `yaml:"vlan" doc:"VLAN id 1-4094 that carries the addresses; 0 or absent is untagged."`
 	MTU       int            `yaml:"mtu" doc:"MTU in bytes, 1280-9216; absent leaves the driver's."`
 }
@@ -41,11 +41,11 @@ type MAC string
 // fields must hold; a selector without serial and wwn must match exactly one disk
 // by its other fields.
 type Selector struct {
-	Serial  string `yaml:"serial" doc:"Serial number of the disk."`
-	WWN     string `yaml:"wwn" doc:"World wide name (eui., nvme., naa. or 0x form)."`
-	Model   string `yaml:"model" doc:"Model, exact."`
-	MinSize Size   `yaml:"minSize" doc:"Smallest acceptable size."`
-	MaxSize Size   `yaml:"maxSize" doc:"Largest acceptable size."`
+	Serial  string `yaml:"serial" form:"line" doc:"Serial number of the disk."`
+	WWN     string `yaml:"wwn" form:"wwn" doc:"World wide name (eui., nvme., naa. or 0x form)."`
+	Model   string `yaml:"model" form:"line" doc:"Model, exact."`
+	MinSize Size   `yaml:"minSize" form:"size" doc:"Smallest acceptable size."`
+	MaxSize Size   `yaml:"maxSize" form:"size" doc:"Largest acceptable size."`
 }
 
 // IsZero reports whether nothing is selected by.
@@ -53,9 +53,9 @@ func (s Selector) IsZero() bool { return s == Selector{} }
 
 // DataDisk is a disk for data that outlives the operating system.
 type DataDisk struct {
-	Name     string   `yaml:"name" doc:"Short name, becomes part of the mount path."`
-	Selector Selector `yaml:"disk" doc:"Which disk."`
-	Policy   Policy   `yaml:"policy" doc:"What an install does with it: keep never writes it, wipe makes it anew."`
+	Name     string   `yaml:"name" need:"yes" form:"label" doc:"Short name, becomes part of the mount path."`
+	Selector Selector `yaml:"disk" need:"yes" doc:"Which disk."`
+	Policy   Policy   `yaml:"policy" default:"keep" doc:"What an install does with it: keep never writes it, wipe makes it anew."`
 }
 
 // Policy says what an install does with a data disk.
