@@ -1,0 +1,169 @@
+// Package kmod loads the kernel modules that the initramfs carries: those that
+// every boot needs by name, drivers for what is plugged in by alias.
+package kmod
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/u-root/u-root/pkg/kmodule"
+	"golang.org/x/sys/unix"
+)
+
+// Always are the modules that a boot needs on every machine. The order is that
+// of use. Drivers of the disks that virtual machines and current mini-PCs have
+// are among them because looking them up by alias takes longer than loading them.
+func Always() []string {
+	return []string{
+		"virtio_pci", "virtio_blk", "virtio_scsi", "nvme", "efivarfs",
+		"dm-verity", "squashfs", "overlay", "ext4",
+		"vfat", "nls_cp437", "nls_ascii", "virtio_rng",
+	}
+}
+
+// Loader loads modules from a directory such as /lib/modules/<release>.
+type Loader struct {
+	dir    string
+	prober *kmodule.Prober
+	files  []string // modules, relative to dir
+	loaded map[string]bool
+}
+
+// New prepares a loader for the running kernel.
+func New() (*Loader, error) {
+	var uts unix.Utsname
+	if err := unix.Uname(&uts); err != nil {
+		return nil, fmt.Errorf("asking the kernel for its release: %w", err)
+	}
+	release := unix.ByteSliceToString(uts.Release[:])
+	// Loaded modules are not looked up: a second load of the same one is harmless.
+	prober, err := kmodule.NewProber(kmodule.ProbeOpts{KVer: release, IgnoreProcMods: true})
+	if err != nil {
+		return nil, fmt.Errorf("reading the modules of kernel %s: %w", release, err)
+	}
+	dir := filepath.Join("/lib/modules", release)
+	deps, err := os.ReadFile(filepath.Join(dir, "modules.dep"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the modules of kernel %s: %w", release, err)
+	}
+	return &Loader{dir: dir, prober: prober, files: moduleFiles(string(deps)), loaded: map[string]bool{}}, nil
+}
+
+// Load loads modules by name and returns an error for each that did not load.
+// A module that is not there may be built into the kernel; what really is
+// missing shows when it is used, in the words of that step.
+func (l *Loader) Load(names ...string) []error {
+	var errs []error
+	for _, name := range names {
+		if l.loaded[name] || !l.has(name) {
+			continue
+		}
+		if err := l.prober.Probe(name, ""); err != nil {
+			errs = append(errs, fmt.Errorf("loading kernel module %s: %w", name, err))
+			continue
+		}
+		l.loaded[name] = true
+	}
+	return errs
+}
+
+func (l *Loader) has(name string) bool {
+	for _, file := range l.files {
+		if moduleName(file) == canonical(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// LoadDrivers loads a driver for every device that has one in the initramfs, and
+// returns the names of those it loaded. New devices appear behind new drivers (a
+// disk behind its controller), so callers repeat it until nothing is loaded.
+func (l *Loader) LoadDrivers() []string {
+	aliases := l.aliases()
+	var loaded []string
+	for _, device := range modaliases("/sys/devices") {
+		for name, patterns := range aliases {
+			if l.loaded[name] || !matches(patterns, device) {
+				continue
+			}
+			if len(l.Load(name)) == 0 {
+				loaded = append(loaded, name)
+			}
+			// A driver that does not load now will not load later either.
+			l.loaded[name] = true
+		}
+	}
+	return loaded
+}
+
+// aliases maps each module of the initramfs to what it says it drives.
+func (l *Loader) aliases() map[string][]string {
+	found := map[string][]string{}
+	for _, file := range l.files {
+		data, err := os.ReadFile(filepath.Join(l.dir, file))
+		if err == nil {
+			found[moduleName(file)] = Aliases(data)
+		}
+	}
+	return found
+}
+
+// moduleFiles returns the paths of the modules in the text of modules.dep.
+func moduleFiles(deps string) []string {
+	var files []string
+	for line := range strings.Lines(deps) {
+		if file, _, ok := strings.Cut(line, ":"); ok {
+			files = append(files, file)
+		}
+	}
+	return files
+}
+
+// Aliases returns the device patterns in a module file. They stand as
+// NUL-terminated "alias=..." strings in the section .modinfo.
+func Aliases(module []byte) []string {
+	var patterns []string
+	for _, s := range bytes.Split(module, []byte{0}) {
+		if p, ok := bytes.CutPrefix(s, []byte("alias=")); ok && bytes.IndexByte(p, ':') > 0 {
+			patterns = append(patterns, string(p))
+		}
+	}
+	return patterns
+}
+
+func matches(patterns []string, device string) bool {
+	for _, p := range patterns {
+		// Module aliases use *, ? and [] like file name patterns, and hold no slash.
+		if ok, err := path.Match(p, device); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}
+
+// modaliases are the names by which the devices under root ask for a driver.
+func modaliases(root string) []string {
+	var found []string
+	_ = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "modalias" {
+			if data, err := os.ReadFile(p); err == nil {
+				found = append(found, strings.TrimSpace(string(data)))
+			}
+		}
+		return nil
+	})
+	return found
+}
+
+func moduleName(file string) string {
+	name, _, _ := strings.Cut(path.Base(file), ".ko")
+	return canonical(name)
+}
+
+func canonical(name string) string { return strings.ReplaceAll(name, "-", "_") }

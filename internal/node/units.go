@@ -1,0 +1,100 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway/slipway/internal/node/persist"
+)
+
+// unitDir holds the units of this boot: systemd reads it, and it is gone with the boot.
+const unitDir = "/run/systemd/system"
+
+// writeUnits writes what systemd must know of mounts that it did not make itself.
+func (b *boot) writeUnits() error {
+	files := map[string]string{}
+	for _, e := range persist.Table() {
+		if e.Kind != persist.File {
+			files[UnitName(e.Path, "mount")+".d/50-slipway.conf"] = keepMounted
+		}
+	}
+	files[UnitName(stateDir, "mount")+".d/50-slipway.conf"] = keepMounted
+	if b.record.ESP != "" {
+		files["efi.mount"] = fmt.Sprintf(espMount, b.record.ESP)
+		files["efi.automount"] = espAutomount
+	}
+	for name, text := range files {
+		path := filepath.Join(unitDir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	if b.record.ESP == "" {
+		return nil
+	}
+	return enable("efi.automount", "local-fs.target")
+}
+
+func enable(unit, target string) error {
+	dir := filepath.Join(unitDir, target+".wants")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("enabling %s: %w", unit, err)
+	}
+	if err := os.Symlink(filepath.Join(unitDir, unit), filepath.Join(dir, unit)); err != nil && !os.IsExist(err) {
+		return fmt.Errorf("enabling %s: %w", unit, err)
+	}
+	return nil
+}
+
+// keepMounted takes a mount out of the usual order of stopping: /etc and /var are
+// in use until the very end, and systemd's last step unmounts them.
+const keepMounted = `[Unit]
+DefaultDependencies=no
+`
+
+// The EFI system partition is mounted when somebody looks at it, and not for
+// longer: FAT has no journal, and a power cut while it is mounted leaves it dirty.
+const espMount = `[Unit]
+Description=EFI System Partition
+DefaultDependencies=no
+Conflicts=umount.target
+Before=umount.target
+
+[Mount]
+What=%s
+Where=/efi
+Type=vfat
+Options=umask=0077,noexec,nosuid,nodev
+`
+
+const espAutomount = `[Unit]
+Description=EFI System Partition, when needed
+DefaultDependencies=no
+Conflicts=umount.target
+Before=umount.target
+
+[Automount]
+Where=/efi
+TimeoutIdleSec=2min
+`
+
+// UnitName is the name of a path's unit, escaped as systemd.unit(5) says.
+func UnitName(path, kind string) string {
+	var name strings.Builder
+	for i, c := range []byte(strings.Trim(path, "/")) {
+		switch {
+		case c == '/':
+			name.WriteByte('-')
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == ':', c == '.' && i > 0:
+			name.WriteByte(c)
+		default:
+			fmt.Fprintf(&name, `\x%02x`, c)
+		}
+	}
+	return name.String() + "." + kind
+}
