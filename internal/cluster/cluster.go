@@ -27,6 +27,7 @@ type Cluster struct {
 	Registries  []Registry `yaml:"registries" scope:"env" doc:"Container registries and their mirrors."`
 	Image       Image      `yaml:"image" doc:"How the image is laid out."`
 	Debian      Debian     `yaml:"debian" doc:"Where the packages of the image come from."`
+	Sources     Sources    `yaml:"sources" scope:"env" doc:"Where charts, manifests and binaries come from."`
 	K3s         K3s        `yaml:"k3s" need:"yes" doc:"Kubernetes distribution."`
 	Cilium      Cilium     `yaml:"cilium" need:"yes" doc:"Container network."`
 	Longhorn    Longhorn   `yaml:"longhorn" need:"yes" doc:"Replicated storage."`
@@ -138,6 +139,24 @@ type Debian struct {
 	Mirror     string   `yaml:"mirror" scope:"env" form:"url" doc:"Base URL of the archive; empty means the one the build host's apt uses."`
 }
 
+// Sources says where inputs come from that are not Debian packages.
+type Sources struct {
+	From  Origin            `yaml:"from" default:"upstream" doc:"upstream takes what the projects release; gomodule takes the same charts and manifests out of the projects' Go modules, for networks that reach only a module proxy."`
+	Files map[string]string `yaml:"files" keyform:"label" form:"line" doc:"Inputs taken from this machine instead: name, such as k3s, to path, relative to the profile."`
+}
+
+// Origin is where charts and manifests come from.
+type Origin string
+
+// The origins of charts and manifests.
+const (
+	OriginUpstream Origin = "upstream"
+	OriginGoModule Origin = "gomodule"
+)
+
+// Values lists what an Origin may be.
+func (Origin) Values() []string { return []string{string(OriginUpstream), string(OriginGoModule)} }
+
 // K3s is the Kubernetes distribution.
 type K3s struct {
 	Version string            `yaml:"version" need:"yes" form:"k3sversion" doc:"k3s version, such as v1.34.4+k3s1."`
@@ -146,9 +165,10 @@ type K3s struct {
 
 // Cilium is the container network.
 type Cilium struct {
-	Version    string `yaml:"version" need:"yes" form:"version" doc:"Cilium version."`
-	GatewayAPI bool   `yaml:"gatewayAPI" doc:"Whether Cilium serves the Gateway API."`
-	Hubble     bool   `yaml:"hubble" doc:"Whether Hubble runs."`
+	Version           string `yaml:"version" need:"yes" form:"version" doc:"Cilium version."`
+	GatewayAPI        bool   `yaml:"gatewayAPI" doc:"Whether Cilium serves the Gateway API."`
+	GatewayAPIVersion string `yaml:"gatewayAPIVersion" form:"version" default:"1.5.1" doc:"Version of the Gateway API's resource definitions; each Cilium release names the one it serves."`
+	Hubble            bool   `yaml:"hubble" doc:"Whether Hubble runs."`
 }
 
 // Longhorn is the replicated storage.
