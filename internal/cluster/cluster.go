@@ -26,7 +26,7 @@ type Cluster struct {
 	Proxy       Proxy      `yaml:"proxy" scope:"env" doc:"HTTP proxies of the nodes."`
 	Registries  []Registry `yaml:"registries" scope:"env" doc:"Container registries and their mirrors."`
 	Image       Image      `yaml:"image" doc:"How the image is laid out."`
-	Debian      Debian     `yaml:"debian" doc:"Where the packages of the image come from."`
+	Debian      Debian     `yaml:"debian" need:"yes" doc:"Where the packages of the image come from."`
 	Sources     Sources    `yaml:"sources" scope:"env" doc:"Where charts, manifests and binaries come from."`
 	K3s         K3s        `yaml:"k3s" need:"yes" doc:"Kubernetes distribution."`
 	Cilium      Cilium     `yaml:"cilium" need:"yes" doc:"Container network."`
@@ -135,7 +135,7 @@ type Image struct {
 // Debian says where packages come from.
 type Debian struct {
 	Suite      string   `yaml:"suite" form:"suite" default:"trixie" doc:"Debian release by code name."`
-	Components []string `yaml:"components" form:"component" doc:"Archive components."`
+	Components []string `yaml:"components" need:"yes" form:"component" doc:"Archive components."`
 	Mirror     string   `yaml:"mirror" scope:"env" form:"url" doc:"Base URL of the archive; empty means the one the build host's apt uses."`
 }
 

@@ -6,25 +6,69 @@
 // missing or unusable, because the decoder has done so already.
 package rule
 
-import "github.com/slipway/slipway/internal/cluster"
+import (
+	"fmt"
+
+	"github.com/slipway/slipway/internal/cluster"
+)
 
 // Report receives what is wrong at a dotted path, and what to do about it.
 type Report func(path, message, hint string)
 
 // Check applies all rules to c. With partial, for a base alone, only the rules
-// about what a base can decide.
+// that hold without an overlay.
 func Check(c *cluster.Cluster, partial bool, report Report) {
-	for _, r := range rules() {
-		if !partial || r.base {
-			r.check(c, report)
-		}
+	for _, check := range always() {
+		check(c, report)
+	}
+	if partial {
+		baseNames(c, report)
+		return
+	}
+	for _, check := range complete() {
+		check(c, report)
 	}
 }
 
-// rule is one check. base marks those that hold without an overlay.
-type rule struct {
-	check func(*cluster.Cluster, Report)
-	base  bool
+type rule func(*cluster.Cluster, Report)
+
+// always lists the rules about values that a base may hold as well.
+func always() []rule {
+	return []rule{
+		reservedNames, families, reservedRanges, disjointRanges, serviceRange, clusterDNS, domains,
+		vpnPeers, users, userNames, packages, sysctls, commandLine, systemBounds, imageSizes, debianArchive,
+		proxies, registries, k3sKeys, fluxSource,
+	}
 }
 
-func rules() []rule { return nil }
+// complete lists the rules about an environment.
+func complete() []rule {
+	return []rule{
+		nodeNames, nodeSerials, serverCount, podRange, macs, interfaces, staticAddresses, uniqueAddresses,
+		gateway, virtualAddress, loadBalancers, outsideRanges, diskSelectors, dataDiskNames, diskOwners, systemDiskRoom,
+		someoneIsRoot, labKey, metalFirmware, replicas,
+	}
+}
+
+// seen remembers where something was met first.
+type seen[K comparable] map[K]string
+
+// again reports whether key was met before and where; it remembers it otherwise.
+func (s seen[K]) again(key K, path string) (string, bool) {
+	if first, ok := s[key]; ok {
+		return first, true
+	}
+	s[key] = path
+	return "", false
+}
+
+func nodePath(i int) string { return fmt.Sprintf("nodes[%d]", i) }
+
+// eachInterface visits all interfaces with their paths.
+func eachInterface(c *cluster.Cluster, visit func(node, index int, path string, in *cluster.Interface)) {
+	for i := range c.Nodes {
+		for j := range c.Nodes[i].Interfaces {
+			visit(i, j, fmt.Sprintf("nodes[%d].interfaces[%d]", i, j), &c.Nodes[i].Interfaces[j])
+		}
+	}
+}

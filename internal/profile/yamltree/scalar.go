@@ -2,6 +2,7 @@ package yamltree
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -78,4 +79,14 @@ func (r *reader) leaked(n *Node, y *yaml.Node, path string) {
 	}
 	r.doc.leaks[y.Line] = true
 	r.add(n.Pos, path, fmt.Sprintf("%s in a profile", leak(y.Value)), leakHint)
+}
+
+// Quote renders text as a YAML scalar that every reader takes for that very
+// text, in quotes where they are needed (no, 0123, 52:54:00:12:34:56).
+func Quote(text string) string {
+	out, err := yaml.Marshal(text)
+	if err != nil || strings.Count(string(out), "\n") != 1 {
+		return strconv.Quote(text)
+	}
+	return strings.TrimSuffix(string(out), "\n")
 }
