@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/profilefile"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -50,11 +51,39 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// goldenSeeds are the seeds of the real lab and of synthetic clusters.
 func goldenSeeds(t *testing.T) map[string]Documents {
+	t.Helper()
+	profile := profileOf(t, "lab")
 	return map[string]Documents{
-		"lab-n1":    seedOf(t, lab(), 0),
+		"lab-n1":    seedOf(t, profile, 0),
+		"lab-n3":    seedOf(t, profile, 2),
+		"dhcp-n1":   seedOf(t, lab(), 0),
 		"rack-no":   seedOf(t, rack(), 0),
 		"rack-0123": seedOf(t, rack(), 1),
+	}
+}
+
+func profileOf(t *testing.T, name string) cluster.Cluster {
+	t.Helper()
+	p, err := profilefile.Load(filepath.Join("..", "..", "profiles", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Cluster
+}
+
+func TestEveryProfileHasSeeds(t *testing.T) {
+	for _, name := range []string{"lab", "dev", "prod"} {
+		c := profileOf(t, name)
+		seen := map[string]string{}
+		for i, node := range c.Nodes {
+			id := seedOf(t, c, i).InstanceID
+			if seen[id] != "" {
+				t.Errorf("%s: %s and %s are the same instance", name, node.Name, seen[id])
+			}
+			seen[id] = node.Name
+		}
 	}
 }
 
