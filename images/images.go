@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:embed packages initrd all:rootfs
+//go:embed packages initrd all:rootfs rootfs.links rootfs.modes rootfs.drop
 var files embed.FS
 
 // Packages returns the names of the Debian packages for a substrate ("vm" or
