@@ -37,6 +37,6 @@ data, 4 timed out.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(cli.UsageError)
-	root.AddCommand()
+	root.AddCommand(newValidateCmd(), newSchemaCmd(), newProfileCmd(), newPlanCmd(), newBuildCmd(), newSeedCmd(), newPinCmd(), newFetchCmd())
 	return root
 }

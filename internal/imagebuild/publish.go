@@ -1,0 +1,167 @@
+package imagebuild
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/slipway/slipway/internal/artifact"
+	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/exit"
+)
+
+// workPrefix begins the names of work directories beside the output directory.
+// A build that was killed leaves one behind; the next one removes it.
+const workPrefix = ".slipway-build-"
+
+// lockOut makes the parent of the output directory and takes the lock on builds
+// in it. The lock dies with the process.
+func (b *builder) lockOut() (release func(), err error) {
+	if b.Out, err = filepath.Abs(b.Out); err != nil {
+		return nil, err
+	}
+	if err := b.checkOut(); err != nil {
+		return nil, err
+	}
+	parent := filepath.Dir(b.Out)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("making the output directory: %w", err)
+	}
+	dir, err := os.Open(parent)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		dir.Close()
+		return nil, diag.WithHint(fmt.Errorf("another build is writing into %s", parent), "wait for it, or choose another directory with -O")
+	}
+	return func() { dir.Close() }, nil
+}
+
+// checkOut refuses a directory that holds something else than an earlier build.
+func (b *builder) checkOut() error {
+	entries, err := os.ReadDir(b.Out)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	if err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("output directory: %w", err))
+	}
+	if _, err := os.Stat(filepath.Join(b.Out, artifact.IndexName)); err == nil {
+		return nil
+	}
+	return exit.With(exit.Refused, diag.WithHint(fmt.Errorf("%s holds files that no build made; they would be lost", b.Out), "choose another directory with -O, or empty it"))
+}
+
+// makeWorkDir removes what killed builds left and makes a fresh directory on the
+// same file system as the output.
+func (b *builder) makeWorkDir() error {
+	parent := filepath.Dir(b.Out)
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		// The lock on parent is ours: whoever made this is gone.
+		if strings.HasPrefix(e.Name(), workPrefix) {
+			if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
+				return fmt.Errorf("removing what a killed build left: %w", err)
+			}
+		}
+	}
+	if b.tmp, err = os.MkdirTemp(parent, workPrefix); err != nil {
+		return fmt.Errorf("making a work directory: %w", err)
+	}
+	return os.Chmod(b.tmp, 0o755)
+}
+
+// publish flushes everything to disk and gives it the final name in one step.
+func (b *builder) publish(ctx context.Context) error {
+	if err := syncTree(b.tmp); err != nil {
+		return fmt.Errorf("flushing outputs: %w", err)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	err := unix.Renameat2(unix.AT_FDCWD, b.tmp, unix.AT_FDCWD, b.Out, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.ENOENT) { // nothing to exchange with
+		err = os.Rename(b.tmp, b.Out)
+	}
+	if err != nil {
+		return fmt.Errorf("giving the outputs their name: %w", err)
+	}
+	// After an exchange the work directory holds the earlier build.
+	return errors.Join(os.RemoveAll(b.tmp), syncPath(filepath.Dir(b.Out)))
+}
+
+func syncTree(dir string) error {
+	return filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return syncPath(p)
+	})
+}
+
+func syncPath(p string) error {
+	f, err := os.Open(p)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// unchanged reports whether the output directory holds a complete build of this
+// plan by this key: the signature and every file's size and digest are checked.
+func (b *builder) unchanged(ctx context.Context) (artifact.Index, bool) {
+	text, err := os.ReadFile(filepath.Join(b.Out, artifact.IndexName))
+	if err != nil {
+		return artifact.Index{}, false
+	}
+	signature, err := os.ReadFile(filepath.Join(b.Out, artifact.SignatureName))
+	if err != nil || artifact.Verify(text, signature, b.Key.Public()) != nil {
+		return artifact.Index{}, false
+	}
+	index, err := artifact.Decode(text)
+	if err != nil || index.Plan != b.Plan.Digest() {
+		return artifact.Index{}, false
+	}
+	err = b.task("checking the earlier build", func() (string, error) { return "", checkFiles(ctx, b.Out, index) })
+	return index, err == nil
+}
+
+// checkFiles compares the files of a build with its index. The raw image is taken
+// by its size: it is checked in full by imagebuild verify.
+func checkFiles(ctx context.Context, dir string, index artifact.Index) error {
+	for _, f := range index.Files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f.Name))
+		st, err := os.Stat(name)
+		if err != nil {
+			return err
+		}
+		if st.Size() != f.Size {
+			return fmt.Errorf("%s has %d bytes, not %d", f.Name, st.Size(), f.Size)
+		}
+		if f.Role == artifact.RoleDiskRaw {
+			continue
+		}
+		sum, err := fileDigest(name)
+		if err != nil {
+			return err
+		}
+		if sum != f.Digest {
+			return fmt.Errorf("%s was changed", f.Name)
+		}
+	}
+	return nil
+}
