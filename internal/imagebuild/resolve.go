@@ -101,7 +101,7 @@ func (r *Resolved) readLock() error {
 }
 
 func (r *Resolved) readBuiltin() (err error) {
-	r.overlay, err = overlayTree()
+	r.overlay, err = images.Overlay()
 	return err
 }
 
@@ -157,7 +157,7 @@ func (r *Resolved) makePlan() error {
 	if err != nil {
 		return fmt.Errorf("reading nodeinit: %w", err)
 	}
-	drop, err := dropList()
+	drop, err := images.Drop()
 	if err != nil {
 		return err
 	}
