@@ -4,6 +4,8 @@
 package pin
 
 import (
+	"path"
+	"strings"
 	"time"
 
 	"github.com/slipway/slipway/internal/digest"
@@ -132,3 +134,7 @@ func (s *Set) Size() int64 {
 	}
 	return n
 }
+
+// Path is where the lock of a profile lies: profiles/lab.lock beside
+// profiles/lab.yaml.
+func Path(profile string) string { return strings.TrimSuffix(profile, path.Ext(profile)) + ".lock" }

@@ -39,6 +39,7 @@ func Want(c *cluster.Cluster, builtin []string, kernel string) Wanted {
 			{Name: SetNetboot, Packages: []string{"ipxe"}},
 			{Name: SetRootfs, Packages: slices.Compact(rootfs), Closure: true},
 		},
+		Artifacts: WantArtifacts(c),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/digest"
@@ -77,10 +76,7 @@ func (f *Fetcher) module(ctx context.Context, a *pin.Artifact, task progress.Tas
 }
 
 func (f *Fetcher) file(ctx context.Context, a *pin.Artifact, task progress.Task) error {
-	name := a.Source
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(f.Dir, name)
-	}
+	name := f.local(a.Source)
 	r, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.Name, err)

@@ -58,7 +58,7 @@ func (t *transfer) attempt(ctx context.Context) error {
 	timer := time.AfterFunc(stall, func() { cancel(fmt.Errorf("%w: nothing for %s", errStalled, stall)) })
 	defer timer.Stop()
 
-	resp, err := t.get(ctx, have)
+	resp, err := t.fetcher.get(ctx, t.item.url, have)
 	if err != nil {
 		return cause(ctx, err)
 	}
@@ -69,8 +69,8 @@ func (t *transfer) attempt(ctx context.Context) error {
 	return t.receive(ctx, resp, func() { timer.Reset(stall) })
 }
 
-func (t *transfer) get(ctx context.Context, from int64) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.item.url, nil)
+func (f *Fetcher) get(ctx context.Context, url string, from int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("bad URL: %w", err)
 	}
@@ -79,7 +79,7 @@ func (t *transfer) get(ctx context.Context, from int64) (*http.Response, error) 
 	if from > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
-	resp, err := t.fetcher.Client.Do(req)
+	resp, err := f.Client.Do(req)
 	if err != nil {
 		return nil, &temporaryError{err}
 	}
@@ -105,11 +105,16 @@ func (t *transfer) judge(resp *http.Response, have int64) error {
 		return errors.Join(&temporaryError{fmt.Errorf("%s: the file is shorter than what has come in", t.item.url)}, t.restart())
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return diag.WithHint(fmt.Errorf("%s %s: %w (%s: %s)", t.item.moved, t.item.name, ErrGone, t.item.url, resp.Status), t.item.gone)
-	case code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
+	case passing(code):
 		return &temporaryError{fmt.Errorf("%s: %s", t.item.url, resp.Status)}
 	default:
 		return diag.WithHint(fmt.Errorf("%s: %s", t.item.url, resp.Status), "see whether the mirror or a proxy wants something")
 	}
+}
+
+// passing reports whether a status may be another one soon.
+func passing(code int) bool {
+	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 }
 
 // fits sees from the answer's length, where it has one, that another file would
