@@ -96,7 +96,6 @@ func (r *Resolved) readLock() error {
 		return err
 	}
 	want := pin.Want(&r.Cluster, builtin, images.KernelPackage(string(r.Cluster.Substrate)))
-	want.Artifacts = nil // they are the cluster's, not the operating system's
 	return exit.With(exit.Usage, r.Lock.Covers(want, r.request.Profile))
 }
 
