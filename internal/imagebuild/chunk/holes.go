@@ -34,3 +34,21 @@ func nextData(f *os.File, size int64, last extent, offset int64) (extent, error)
 	}
 	return extent{start: start, end: end}, nil
 }
+
+// Holes says which parts of a sparse file hold no data.
+type Holes struct {
+	file *os.File
+	size int64
+	data extent
+}
+
+// NewHoles returns the holes of a file of size bytes.
+func NewHoles(f *os.File, size int64) *Holes { return &Holes{file: f, size: size} }
+
+// Covers reports whether n bytes at offset lie in a hole. Offsets must not
+// decrease from call to call.
+func (h *Holes) Covers(offset, n int64) (bool, error) {
+	var err error
+	h.data, err = nextData(h.file, h.size, h.data, offset)
+	return err == nil && h.data.start >= offset+n, err
+}
