@@ -1,6 +1,7 @@
 package pin
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -90,4 +91,19 @@ func (r recipe) artifact(s cluster.Sources) Artifact {
 // blank in some servers' reading of URLs.
 func (r recipe) fill(s string) string {
 	return strings.NewReplacer("$V", r.version, "$U", strings.ReplaceAll(r.version, "+", "%2B")).Replace(s)
+}
+
+// CheckFiles refuses a name in sources.files that no artifact has: it would be
+// passed over in silence.
+func CheckFiles(c *cluster.Cluster) error {
+	var known []string
+	for _, r := range recipes(c) {
+		known = append(known, r.name)
+	}
+	for name := range c.Sources.Files {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("sources.files names %q, which is no input of this profile (%s)", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }

@@ -32,9 +32,8 @@ func (d *decoder) fail(n *yaml.Node, path, hint, format string, args ...any) {
 	f := diag.Finding{Pos: d.pos(n), Path: path, Hint: hint, Message: fmt.Sprintf(format, args...)}
 	if n.Line > 0 && n.Line <= len(d.lines) {
 		f.Source = d.lines[n.Line-1]
-		if len(f.Source) > 120 { // a package's line is long; its start says which package it is
+		if len(f.Source) > 120 && n.Column < 100 { // a package's line is long; its start says which package it is
 			f.Source = f.Source[:117] + "..."
-			f.Pos.Col = min(f.Pos.Col, 118)
 		}
 	}
 	d.list.Add(f)

@@ -62,6 +62,9 @@ func (r *Result) Failed() (n int) {
 
 // Want lists what the profile wants from outside.
 func Want(c *cluster.Cluster) (pin.Wanted, error) {
+	if err := pin.CheckFiles(c); err != nil {
+		return pin.Wanted{}, exit.With(exit.Usage, err)
+	}
 	builtin, err := images.Packages(string(c.Substrate))
 	if err != nil {
 		return pin.Wanted{}, err
