@@ -18,6 +18,7 @@ func rules() map[string]func([]pkg) []string {
 		"floors":    ruleFloors,
 		"purity":    rulePurity,
 		"owners":    ruleOwners,
+		"starters":  ruleStarters,
 		"packages":  rulePackages,
 		"init":      ruleNoInit,
 		"comments":  ruleComments,

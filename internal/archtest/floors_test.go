@@ -44,6 +44,7 @@ var floors = map[string]floor{
 	"internal/node/console": drivers,
 	"internal/node/disk":    drivers,
 	"internal/node/efivar":  drivers,
+	"internal/node/record":  drivers,
 	"internal/profilefile":  drivers,
 
 	"internal/imagebuild/": makers,
@@ -127,6 +128,27 @@ func rulePurity(pkgs []pkg) []string {
 				if slices.Contains(clocks, sel.Sel.Name) {
 					out = append(out, fmt.Sprintf("%s: %s must be pure and calls time.%s", s.at(sel), p.dir, sel.Sel.Name))
 				}
+			}
+		}
+	}
+	return out
+}
+
+// starters may start other programs: the gate of the build host, and what runs on
+// a node or runs nodes, where there is no build host.
+var starters = []string{"internal/hosttool", "internal/node", "vm-test"}
+
+// ruleStarters: everybody else goes through the gate, which gives every program
+// the same environment and tells which package a missing one is in.
+func ruleStarters(pkgs []pkg) []string {
+	var out []string
+	for _, p := range pkgs {
+		if mayImport(p.dir, starters) {
+			continue
+		}
+		for _, s := range p.product() {
+			if at, found := s.imports()["os/exec"]; found {
+				out = append(out, at+": "+p.dir+" starts programs past internal/hosttool")
 			}
 		}
 	}
