@@ -4,6 +4,7 @@ package node
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,7 +67,8 @@ func steps() []step {
 		{"root", "building the root file system", (*boot).buildRoot},
 		// cloud-init's directory exists only now.
 		{"seed", "fetching the seed", (*boot).fetchSeed},
-		{"units", "telling systemd about the mounts", (*boot).writeUnits},
+		// Last: nothing may be mounted or changed behind systemd's back.
+		{"units", "telling systemd what was done for it", (*boot).writeUnits},
 	}
 }
 
@@ -152,13 +154,13 @@ func (b *boot) mountKernel() error {
 	return nil
 }
 
-// mounted reports whether something is mounted on a directory of the initramfs.
+// mounted reports whether something is mounted on a directory.
 func mounted(dir string) bool {
-	var here, root unix.Stat_t
-	if unix.Stat(dir, &here) != nil || unix.Stat("/", &root) != nil {
+	var here, parent unix.Stat_t
+	if unix.Stat(dir, &here) != nil || unix.Stat(filepath.Dir(dir), &parent) != nil {
 		return false
 	}
-	return here.Dev != root.Dev
+	return here.Dev != parent.Dev
 }
 
 func (b *boot) readLine() error {

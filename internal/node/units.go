@@ -34,10 +34,33 @@ func (b *boot) writeUnits() error {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}
+	if err := markUpdated(); err != nil {
+		return err
+	}
 	if b.record.ESP == "" {
 		return nil
 	}
 	return enable("efi.automount", "local-fs.target")
+}
+
+// markUpdated tells systemd that /etc and /var fit the slot's /usr, which they do:
+// otherwise the new /etc of every boot makes it rebuild the linker cache, the
+// hardware database and the message catalogue (ConditionNeedsUpdate=).
+func markUpdated() error {
+	usr, err := os.Stat(filepath.Join(rootDir, "usr"))
+	if err != nil {
+		return fmt.Errorf("marking /etc as current: %w", err)
+	}
+	for _, dir := range []string{"etc", "var"} {
+		path := filepath.Join(rootDir, dir, ".updated")
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			return fmt.Errorf("marking /%s as current: %w", dir, err)
+		}
+		if err := os.Chtimes(path, usr.ModTime(), usr.ModTime()); err != nil {
+			return fmt.Errorf("marking /%s as current: %w", dir, err)
+		}
+	}
+	return nil
 }
 
 func enable(unit, target string) error {
