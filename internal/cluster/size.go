@@ -66,18 +66,20 @@ func (s *Size) UnmarshalText(b []byte) error {
 	return err
 }
 
-// MarshalText implements encoding.TextMarshaler; it gives the largest unit that divides evenly.
+// MarshalText implements encoding.TextMarshaler; it gives the form of String.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// String is the form that ParseSize reads.
+// String is the form that ParseSize reads, in the unit that makes the number
+// smallest: 512MiB and 500GB stay what they are.
 func (s Size) String() string {
 	if s == SizeAuto {
 		return "auto"
 	}
-	for _, u := range []string{"TiB", "GiB", "MiB", "KiB"} {
-		if n := int64(s); n != 0 && n%unit(u) == 0 {
-			return fmt.Sprintf("%d%s", n/unit(u), u)
+	least, name := int64(s), "B"
+	for _, u := range []string{"TiB", "TB", "GiB", "GB", "MiB", "MB", "KiB", "KB"} {
+		if n := int64(s); n%unit(u) == 0 && n/unit(u) < least {
+			least, name = n/unit(u), u
 		}
 	}
-	return fmt.Sprintf("%dB", int64(s))
+	return fmt.Sprintf("%d%s", least, name)
 }

@@ -63,9 +63,10 @@ func (d *decoder) want(n *yamltree.Node, kind yamltree.Kind, path, hint string) 
 // group decodes a mapping with known keys into a struct.
 func (d *decoder) group(n *yamltree.Node, v reflect.Value, path string, partial bool) {
 	fields := fieldsOf(v.Type())
+	meant := map[string]bool{}
 	for _, e := range n.Entries {
 		if _, ok := find(fields, e.Key); !ok {
-			d.unknownKey(e, fields, path)
+			meant[d.unknownKey(e, fields, path)] = true
 		}
 	}
 	for _, f := range fields {
@@ -75,7 +76,12 @@ func (d *decoder) group(n *yamltree.Node, v reflect.Value, path string, partial 
 			continue
 		}
 		if f.Need && !partial {
-			d.rep.at(n.Pos, path, "the key "+f.Key+" is missing", f.Key+": "+f.Doc)
+			// A misspelt key is one mistake, not two.
+			if meant[f.Key] || n.Partial {
+				d.rep.spoiled = append(d.rep.spoiled, at)
+			} else {
+				d.rep.at(n.Pos, at, "the key "+f.Key+" is missing", f.Key+": "+f.Doc)
+			}
 			continue
 		}
 		d.absent(v.Field(f.Index), f, at)
@@ -133,8 +139,8 @@ func (d *decoder) entries(n *yamltree.Node, v reflect.Value, f field, path strin
 }
 
 // unknownKey lists what was expected, the nearest name first, and says where the
-// key does exist.
-func (d *decoder) unknownKey(e yamltree.Entry, fields []field, path string) {
+// key does exist. It returns the key that was probably meant, or "".
+func (d *decoder) unknownKey(e yamltree.Entry, fields []field, path string) string {
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.Key)
@@ -144,12 +150,14 @@ func (d *decoder) unknownKey(e yamltree.Entry, fields []field, path string) {
 		hint += ", " + keyVersion + ", " + keyExtends
 	}
 	places := keyPlaces()[e.Key]
-	if near := nearest(e.Key, names); near != "" {
+	near := nearest(e.Key, names)
+	if near != "" {
 		hint = "did you mean " + near + "? " + hint
 	} else if len(places) > 0 {
 		hint = "it belongs to " + strings.Join(places, " or ") + "; " + hint
 	}
 	d.rep.at(e.Pos, yamltree.Key(path, e.Key), "unknown key "+form.Quote(e.Key), hint)
+	return near
 }
 
 // keyPlaces maps every key of the format to the groups that have it.

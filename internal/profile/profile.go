@@ -49,8 +49,11 @@ func Parse(sources ...Source) (*Profile, error) {
 	if merged != nil {
 		d := decoder{rep: rep, forms: form.All(), origins: p.origins}
 		d.root(merged, &p.Cluster, p.Base)
+		spoiled := rep.paths()
 		rule.Check(&p.Cluster, p.Base, func(path, message, hint string) {
-			rep.at(p.origins.near(path), path, message, hint)
+			if !touches(path, spoiled) {
+				rep.at(p.origins.near(path), path, message, hint)
+			}
 		})
 	}
 	if err := rep.err(); err != nil {

@@ -22,7 +22,7 @@ func naming() []Form {
 		{Name: "login", Pattern: `^[a-z_][a-z0-9_-]{0,31}$`,
 			Want: "a login name (a-z, 0-9, _ and -, not starting with a digit, at most 32)"},
 		{Name: "line", Pattern: `^[ -~]{1,256}$`, Want: "one line of at most 256 printable ASCII characters"},
-		{Name: "secretref", Pattern: `^[A-Za-z][A-Za-z0-9_.-]{0,62}$`,
+		{Name: "secretref", Pattern: `^[A-Za-z][A-Za-z0-9_.-]{0,62}$`, Check: checkSecretRef, Explain: explainSecretRef,
 			Want: "the name of a key in the environment's SOPS file"},
 		{Name: "branch", Pattern: `^[A-Za-z0-9][A-Za-z0-9._/-]{0,200}$`, Check: checkBranch, Want: "a git branch name"},
 		{Name: "repopath", Pattern: `^(\./)?[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$`, Check: checkRepoPath, Explain: explainRepoPath,
@@ -96,4 +96,17 @@ func hasDotDot(text string) bool {
 		}
 	}
 	return false
+}
+
+// explainSecretRef never repeats the text: it may be the secret itself.
+func explainSecretRef(string) *Problem {
+	return &Problem{"not the name of a key in the environment's SOPS file", "write the name alone, such as wg_home; the secret stays in the SOPS file"}
+}
+
+// checkSecretRef refuses what is as long as a key in base64 or hex.
+func checkSecretRef(text string) *Problem {
+	if len(text) >= 40 {
+		return explainSecretRef(text)
+	}
+	return nil
 }

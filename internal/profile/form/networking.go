@@ -17,7 +17,7 @@ func networking() []Form {
 			Want: "a network with its prefix length, such as 10.42.0.0/16"},
 		{Name: "hostprefix", Pattern: `^(` + ipv4 + `|` + ipv6 + `)/[0-9]{1,3}$`, Check: checkHostPrefix, Explain: explainHostPrefix,
 			Want: "an address with its prefix length, such as 192.168.1.10/24"},
-		{Name: "host", Pattern: `^(` + domain + `|` + ipv6 + `)$`, Check: checkHost, Want: "a host name or an IP address"},
+		{Name: "host", Pattern: `^(` + domain + `|` + ipv6 + `)$`, Check: checkHost, Explain: explainHost, Want: "a host name or an IP address"},
 		{Name: "hostport", Pattern: `^(` + domain + `|\[` + ipv6 + `\]):[0-9]{1,5}$`, Check: checkHostPort,
 			Want: "host:port, such as vpn.example.org:51820"},
 		{Name: "interface", Pattern: `^[a-z][a-z0-9_-]{0,14}$`, Want: "an interface name of at most 15 characters, such as wg0"},
@@ -120,6 +120,13 @@ func checkHost(text string) *Problem {
 		return checkAddress(text)
 	}
 	return checkDomain(text)
+}
+
+func explainHost(text string) *Problem {
+	if strings.Contains(text, "://") || strings.Contains(text, ":") && !strings.Contains(text, "::") {
+		return &Problem{"more than a host: " + Quote(Redact(text)), "give the host alone, without scheme and port"}
+	}
+	return nil
 }
 
 func checkHostPort(text string) *Problem {

@@ -11,6 +11,8 @@ import (
 // minRSA is the least modulus of an RSA key, in bits (NIST SP 800-131A).
 const minRSA = 2048
 
+const newKey = "make a new one: ssh-keygen -t ed25519"
+
 func sshKeyForm() Form {
 	return Form{
 		Name:    "sshkey",
@@ -32,6 +34,9 @@ func explainSSHKey(text string) *Problem {
 }
 
 func checkSSHKey(text string) *Problem {
+	if strings.HasPrefix(text, ssh.InsecureKeyAlgoDSA+" ") {
+		return &Problem{"a DSA key, which sshd does not accept", newKey}
+	}
 	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil {
 		return &Problem{"not a public SSH key: " + Quote(text), "the base64 part is cut or damaged; paste the whole line of the .pub file"}
@@ -44,16 +49,12 @@ func checkSSHKey(text string) *Problem {
 
 // weakSSHKey refuses what OpenSSH no longer takes or what is within reach of an attacker.
 func weakSSHKey(key ssh.PublicKey) *Problem {
-	const hint = "make a new one: ssh-keygen -t ed25519"
-	if key.Type() == ssh.InsecureKeyAlgoDSA {
-		return &Problem{"a DSA key, which sshd does not accept", hint}
-	}
 	if strings.Contains(key.Type(), "cert") {
 		return &Problem{"a certificate where a public key belongs", "give the key itself, without -cert in its type"}
 	}
 	if wrapped, ok := key.(ssh.CryptoPublicKey); ok {
 		if public, ok := wrapped.CryptoPublicKey().(*rsa.PublicKey); ok && public.N.BitLen() < minRSA {
-			return &Problem{fmt.Sprintf("an RSA key of %d bits; at least %d are needed", public.N.BitLen(), minRSA), hint}
+			return &Problem{fmt.Sprintf("an RSA key of %d bits; at least %d are needed", public.N.BitLen(), minRSA), newKey}
 		}
 	}
 	return nil

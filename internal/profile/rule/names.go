@@ -57,23 +57,24 @@ const maxVoters = 7
 // serverCount keeps etcd able to lose a member: a majority of two is two, so a
 // second server makes losing the cluster twice as likely, not half.
 func serverCount(c *cluster.Cluster, report Report) {
-	servers := 0
-	for _, n := range c.Nodes {
+	servers, last := 0, 0
+	for i, n := range c.Nodes {
 		switch n.Role {
 		case "":
 			return
 		case cluster.RoleServer:
-			servers++
+			servers, last = servers+1, i
 		}
 	}
+	path := nodePath(last) + ".role"
 	switch {
 	case len(c.Nodes) == 0:
 	case servers == 0:
-		report("nodes", "no node has the role server", "at least one node runs the control plane; one or three are usual")
+		report(path, "no node has the role server", "at least one node runs the control plane; one or three are usual")
 	case servers > maxVoters:
-		report("nodes", fmt.Sprintf("%d servers; etcd takes at most %d members", servers, maxVoters), "make the others agents")
+		report(path, fmt.Sprintf("%d servers; etcd takes at most %d members", servers, maxVoters), "make the others agents")
 	case servers%2 == 0:
-		report("nodes", fmt.Sprintf("%d servers: etcd needs a majority of %d and so survives no more losses than with %d", servers, servers/2+1, servers-1),
+		report(path, fmt.Sprintf("%d servers: etcd needs a majority of %d and so survives no more losses than with %d", servers, servers/2+1, servers-1),
 			fmt.Sprintf("use %d or %d servers, the others can be agents", servers-1, servers+1))
 	}
 }

@@ -29,7 +29,8 @@ func spans(c *cluster.Cluster) []span {
 	}
 	var given []span
 	for _, s := range all {
-		if s.prefix.IsValid() {
+		// All of the internet is a finding of its own, see vpnPeers.
+		if s.prefix.IsValid() && s.prefix.Bits() > 0 {
 			given = append(given, s)
 		}
 	}
@@ -106,7 +107,7 @@ func podRange(c *cluster.Cluster, report Report) {
 		return
 	}
 	if room := 1 << max(nodeMask-p.Bits(), 0); p.Bits() > nodeMask || room < len(c.Nodes) {
-		report("network.podCIDR", fmt.Sprintf("a pod range of /%d is too small for %d nodes: each gets a /%d", p.Bits(), len(c.Nodes), nodeMask), "a /16 has room for 256 nodes")
+		report("network.podCIDR", fmt.Sprintf("a pod range of /%d is too small for %s: each gets a /%d", p.Bits(), count(len(c.Nodes), "node"), nodeMask), "a /16 has room for 256 nodes")
 	}
 }
 

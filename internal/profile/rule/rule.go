@@ -72,3 +72,11 @@ func eachInterface(c *cluster.Cluster, visit func(node, index int, path string, 
 		}
 	}
 }
+
+// count renders a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -9,7 +9,7 @@ import (
 // proxies finds exceptions to a proxy that is not there.
 func proxies(c *cluster.Cluster, report Report) {
 	if p := c.Proxy; p.HTTP == "" && p.HTTPS == "" && len(p.NoProxy) > 0 {
-		report("proxy.noProxy", "exceptions without a proxy", "give proxy.http or proxy.https, or leave it out")
+		report("proxy", "exceptions (noProxy) without a proxy", "give proxy.http or proxy.https, or leave it out")
 	}
 }
 
@@ -32,7 +32,7 @@ func replicas(c *cluster.Cluster, report Report) {
 	case l.Replicas < 1:
 		report("longhorn.replicas", fmt.Sprintf("%d replicas", l.Replicas), "a volume has at least one; set longhorn.enabled: false to do without Longhorn")
 	case l.Replicas > n:
-		report("longhorn.replicas", fmt.Sprintf("%d replicas on %d nodes: every volume would be degraded for ever", l.Replicas, n), fmt.Sprintf("each replica needs a node of its own; write at most %d", n))
+		report("longhorn.replicas", fmt.Sprintf("%d replicas, but only %s: every volume would be degraded for ever", l.Replicas, count(n, "node")), fmt.Sprintf("each replica needs a node of its own; write at most %d", n))
 	}
 }
 
@@ -41,8 +41,8 @@ func fluxSource(c *cluster.Cluster, report Report) {
 	f := &c.Flux
 	switch {
 	case f.URL == "" && f.Path != "":
-		report("flux.path", "a path without a repository", "give flux.url, too")
+		report("flux", "a path without a repository", "give flux.url, too")
 	case f.URL != "" && f.Path == "":
-		report("flux.url", "a repository without the path of this cluster in it", "give flux.path, such as clusters/"+c.Environment)
+		report("flux", "a repository without the path of this cluster in it", "give flux.path, such as clusters/"+c.Environment)
 	}
 }

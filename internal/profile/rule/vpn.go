@@ -9,12 +9,18 @@ import (
 
 // vpnPeers checks what tunnels say about each other.
 func vpnPeers(c *cluster.Cluster, report Report) {
+	const tunnelAll = "name the networks behind the peer; the nodes' own traffic does not go through a VPN"
 	names, keys := seen[string]{}, seen[string]{}
 	for i, v := range c.Network.VPN {
 		path := fmt.Sprintf("network.vpn[%d]", i)
 		for _, taken := range []string{"cilium", "lxc", "eth", "en", "br-", "docker", "cni", "flannel"} {
 			if strings.HasPrefix(v.Name, taken) {
 				report(path+".name", fmt.Sprintf("interfaces called %s… belong to others", taken), "choose a name such as wg0")
+			}
+		}
+		for j, p := range v.AllowedIPs {
+			if p.IsValid() && p.Bits() == 0 {
+				report(fmt.Sprintf("%s.allowedIPs[%d]", path, j), "the whole internet behind VPN "+v.Name, tunnelAll)
 			}
 		}
 		if first, again := names.again(v.Name, path); again && v.Name != "" {

@@ -10,7 +10,7 @@ const maxExcerpt = 160
 
 // Keys and URLs that usually carry something that must not be repeated.
 var (
-	secretKey   = regexp.MustCompile(`(?i)((password|passwd|passphrase|secret|token|private[-_]?key|api[-_]?key|credentials?)["']?\s*:\s+)\S.*`)
+	secretKey   = regexp.MustCompile(`(?i)([\w.-]*(?:password|passwd|passphrase|secret|token|private[-_]?key|access[-_]?key|api[-_]?key|credential)[\w.-]*["']?\s*:\s+)\S.*`)
 	credentials = regexp.MustCompile(`://[^/@\s]+@`)
 )
 

@@ -86,12 +86,15 @@ func (r *reader) mapping(n *Node, y *yaml.Node, path string, depth int) {
 		switch first := n.Get(key.Value); {
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, "\n"):
 			r.add(pos, path, "a key that is not a word", "keys are plain words")
+			n.Partial = true
 			continue
 		case key.Tag == "!!merge":
 			r.add(pos, path, "a merge key (<<)", "write the keys out; merge keys are not used in profiles")
+			n.Partial = true
 			continue
 		case key.Anchor != "" || key.Style&yaml.TaggedStyle != 0:
 			r.add(pos, path, "an anchor or a tag on a key", "remove it; a key is a plain word")
+			n.Partial = true
 			continue
 		case leak(key.Value) != "":
 			r.doc.leaks[pos.Line] = true

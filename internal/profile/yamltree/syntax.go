@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,7 @@ func (d *Document) syntaxFinding(err error) diag.Finding {
 		return f
 	}
 	line, _ := strconv.Atoi(m[1])
+	line = d.blame(err, line)
 	f.Message, f.Hint = "not YAML: "+m[2], ""
 	if tab := d.tabNear(line); tab > 0 {
 		line = tab
@@ -68,9 +70,31 @@ func (d *Document) syntaxFinding(err error) diag.Finding {
 	}
 	if line = min(line, len(d.lines)); line > 0 {
 		text := d.lines[line-1]
-		f.Pos.Line, f.Pos.Col = line, 1+len(text)-len(strings.TrimLeft(text, " \t"))
+		f.Pos.Line, f.Pos.Col = line, 1+len(text)-len(strings.TrimLeft(text, " "))
 	}
 	return f
+}
+
+// blame finds the line that a syntax error is about: the shortest beginning of
+// the file that ends in it has the same error. The library itself names the line
+// where the mapping or list around the error starts, or the one before.
+func (d *Document) blame(err error, reported int) int {
+	want := withoutLine(err)
+	n := sort.Search(len(d.lines), func(k int) bool {
+		_, _, err := parse([]byte(strings.Join(d.lines[:k+1], "\n") + "\n"))
+		return err != nil && withoutLine(err) == want
+	})
+	if n == len(d.lines) {
+		return reported
+	}
+	return n + 1
+}
+
+func withoutLine(err error) string {
+	if m := yamlError.FindStringSubmatch(err.Error()); m != nil {
+		return m[2]
+	}
+	return err.Error()
 }
 
 // tabNear finds a line indented by a tab at or just before a syntax error, or 0.

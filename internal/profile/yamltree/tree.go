@@ -44,6 +44,7 @@ type Node struct {
 	Plain   bool   // a Scalar without quotes
 	Entries []Entry
 	Items   []*Node
+	Partial bool // a Map with keys that could not be used and were reported
 }
 
 // Entry is a key of a mapping and its value.
