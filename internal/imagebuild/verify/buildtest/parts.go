@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -96,7 +98,12 @@ func writeTree(dir string, files map[string]string) error {
 			return err
 		}
 	}
-	return nil
+	return filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(p, time.Unix(Epoch, 0), time.Unix(Epoch, 0))
+	})
 }
 
 // copyInto copies the file src into dst at offset and leaves zeros out, so that
