@@ -14,6 +14,7 @@ import (
 	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
+	"github.com/slipway/slipway/internal/imagebuild/verify"
 )
 
 // workPrefix begins the names of work directories beside the output directory.
@@ -119,49 +120,17 @@ func syncPath(p string) error {
 }
 
 // unchanged reports whether the output directory holds a complete build of this
-// plan by this key: the signature and every file's size and digest are checked.
+// plan by this key. It is verified like any other: a machine that was started on
+// the raw image itself has changed it.
 func (b *builder) unchanged(ctx context.Context) (artifact.Index, bool) {
 	text, err := os.ReadFile(filepath.Join(b.Out, artifact.IndexName))
 	if err != nil {
-		return artifact.Index{}, false
-	}
-	signature, err := os.ReadFile(filepath.Join(b.Out, artifact.SignatureName))
-	if err != nil || artifact.Verify(text, signature, b.Key.Public()) != nil {
 		return artifact.Index{}, false
 	}
 	index, err := artifact.Decode(text)
 	if err != nil || index.Plan != b.Plan.Digest() {
 		return artifact.Index{}, false
 	}
-	err = b.task("checking the earlier build", func() (string, error) { return "", checkFiles(ctx, b.Out, index) })
-	return index, err == nil
-}
-
-// checkFiles compares the files of a build with its index. The raw image is taken
-// by its size: it is checked in full by imagebuild verify.
-func checkFiles(ctx context.Context, dir string, index artifact.Index) error {
-	for _, f := range index.Files {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		name := filepath.Join(dir, filepath.FromSlash(f.Name))
-		st, err := os.Stat(name)
-		if err != nil {
-			return err
-		}
-		if st.Size() != f.Size {
-			return fmt.Errorf("%s has %d bytes, not %d", f.Name, st.Size(), f.Size)
-		}
-		if f.Role == artifact.RoleDiskRaw {
-			continue
-		}
-		sum, err := fileDigest(name)
-		if err != nil {
-			return err
-		}
-		if sum != f.Digest {
-			return fmt.Errorf("%s was changed", f.Name)
-		}
-	}
-	return nil
+	report, err := verify.Verify(ctx, verify.Options{Dir: b.Out, TrustedKey: b.Key.Public(), Progress: b.Progress})
+	return index, err == nil && report.OK()
 }
