@@ -136,7 +136,7 @@ func rulePurity(pkgs []pkg) []string {
 
 // starters may start other programs: the gate of the build host, and what runs on
 // a node or runs nodes, where there is no build host.
-var starters = []string{"internal/hosttool", "internal/node", "vm-test"}
+var starters = []string{"cmd/nodeinit", "internal/hosttool", "internal/node", "vm-test"}
 
 // ruleStarters: everybody else goes through the gate, which gives every program
 // the same environment and tells which package a missing one is in.

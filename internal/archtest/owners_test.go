@@ -29,7 +29,7 @@ var owners = map[string][]string{
 	"golang.org/x/crypto/ssh":               {"internal/artifact", "internal/imagebuild/signkey", "internal/node/persist", "internal/profile/form", "vm-test"},
 	"golang.org/x/sync":                     {driversAndUp},
 	"golang.org/x/sys":                      {driversAndUp},
-	"golang.org/x/term":                     {"internal/cli"},
+	"golang.org/x/term":                     {"cmd/nodeinit", "internal/cli"},
 	"pault.ag/go/debian":                    {"internal/pin"},
 }
 

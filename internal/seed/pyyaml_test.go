@@ -115,7 +115,7 @@ func TestRandomClusters(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var docs []string
 	var want []any
-	for range 200 {
+	for range 60 {
 		c := randomCluster(r)
 		node := c.Nodes[0]
 		seed, err := For(c, node)
