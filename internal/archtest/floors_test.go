@@ -32,6 +32,7 @@ var floors = map[string]floor{
 	"internal/artifact":   contracts,
 	"internal/bootentry":  contracts,
 	"internal/disklayout": contracts,
+	"internal/machine":    contracts,
 	"internal/pin":        contracts,
 	"internal/plan":       contracts,
 	"internal/profile":    contracts,

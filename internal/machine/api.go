@@ -1,0 +1,70 @@
+package machine
+
+// Paths of the HTTP interface between a machine and pxed. All of them below /v1
+// want "Authorization: Bearer <Ticket.ID>", but for the report, which any machine
+// may send. Bodies are JSON.
+const (
+	// PathBoot is asked by iPXE, with ?mac=&serial=&uuid=; the answer is an iPXE script.
+	PathBoot = "/boot/ipxe"
+	// PathArtifacts serves the files of the build by their names in the index,
+	// with HEAD and Range.
+	PathArtifacts = "/artifacts/"
+	// PathReport takes a Report and answers with a Reply.
+	PathReport = "/v1/machine/report"
+	// PathTicket answers with the Ticket.
+	PathTicket = "/v1/machine/ticket"
+	// PathSeed answers with a Seed, once; then 410.
+	PathSeed = "/v1/machine/seed"
+	// PathProgress takes a Progress. 409 means that the ticket is no longer valid: stop.
+	PathProgress = "/v1/machine/progress"
+	// PathReceipt takes a Receipt and consumes the ticket. Sending the same
+	// receipt again is answered as the first time.
+	PathReceipt = "/v1/machine/receipt"
+	// PathHealth is asked by an installed node when it is ready, with a Ready.
+	PathHealth = "/v1/machine/ready"
+)
+
+// Words of the kernel command line that tell nodeinit what it was started for.
+const (
+	WordMode   = "slipway.mode"   // ModeInstall or ModeInventory; absent means: boot the slot
+	WordServer = "slipway.server" // base URL of pxed
+	WordTicket = "slipway.ticket" // Ticket.ID
+	WordMAC    = "slipway.mac"    // of the interface the machine booted from
+)
+
+// Values of WordMode.
+const (
+	ModeInstall   = "install"   // image this machine, ticket in WordTicket or in the bundle on the stick
+	ModeInventory = "inventory" // report, write nothing
+)
+
+// Action is what a machine is told to do.
+type Action string
+
+// The actions.
+const (
+	ActionBootDisk Action = "boot-disk" // the default: start what is on the disk
+	ActionInstall  Action = "install"   // only for an armed machine
+	ActionWait     Action = "wait"      // ask again after Reply.After seconds
+	ActionPowerOff Action = "power-off"
+)
+
+// Reply is the answer to a report.
+type Reply struct {
+	Action  Action `json:"action"`
+	Message string `json:"message"`         // for the console: what and why
+	After   int    `json:"after,omitempty"` // seconds, for ActionWait
+}
+
+// Seed is the NoCloud documents of a node by name.
+type Seed map[string]string
+
+// Ready is what a node says when it has reached its baseline for the first time
+// after an install.
+type Ready struct {
+	Node      string   `json:"node"`
+	MachineID string   `json:"machineId"`
+	HostKeys  []string `json:"hostKeys"` // authorized_keys form
+	Slot      string   `json:"slot"`
+	RootHash  string   `json:"rootHash"`
+}
