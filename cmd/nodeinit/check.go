@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/diag"
@@ -50,7 +49,7 @@ Exit codes: 0 intact, 1 damaged or not readable.`,
 			return err
 		}
 		begin := time.Now()
-		n, err := slot.ReadThrough(device, counter(cmd))
+		n, err := slot.ReadThrough(device)
 		if err != nil {
 			return err
 		}
@@ -62,15 +61,6 @@ Exit codes: 0 intact, 1 damaged or not readable.`,
 		return nil
 	}
 	return cmd
-}
-
-// counter shows how far the reading got, on a terminal only.
-func counter(cmd *cobra.Command) func(int64) {
-	f, ok := cmd.ErrOrStderr().(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return func(int64) {}
-	}
-	return func(n int64) { fmt.Fprintf(f, "\r%d MiB read\r", n>>20) }
 }
 
 // mapped finds the device under verity by its name.

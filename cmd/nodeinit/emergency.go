@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/node/bootline"
+	"github.com/slipway/slipway/internal/node/rescue"
 )
 
 // newEmergency is what emergency.service runs: a node whose systemd cannot go on
@@ -28,34 +26,7 @@ func newEmergency() *cobra.Command {
 			}
 			// What could be read of a damaged line counts.
 			line, _ := bootline.Parse(string(data))
-			return emergency(cmd.Context(), line)
+			return rescue.Emergency(cmd.Context(), line.Slot, line.Shell, line.Reboot)
 		},
 	}
-}
-
-func emergency(ctx context.Context, line bootline.Line) error {
-	fmt.Printf("\nSlipway: the system on slot %s cannot go on. Failed units:\n\n", line.Slot)
-	_ = show(ctx, "/usr/bin/systemctl", "--no-pager", "--plain", "--failed")
-	_ = show(ctx, "/usr/bin/journalctl", "--no-pager", "--boot", "--priority=err", "--lines=15", "--output=cat")
-	if line.Shell {
-		fmt.Println("\nThe profile allows a shell; leave it to restart.")
-		// root has no password; --force gives the shell all the same.
-		_ = show(ctx, "/usr/sbin/sulogin", "--force")
-	} else if line.Reboot == 0 {
-		fmt.Println("\nThe profile says not to restart by itself: switch the node off and on.")
-		<-ctx.Done()
-	} else {
-		fmt.Printf("\nRestarting in %d s.\n", line.Reboot/time.Second)
-		select {
-		case <-ctx.Done():
-		case <-time.After(line.Reboot):
-		}
-	}
-	return show(ctx, "/usr/bin/systemctl", "--force", "reboot")
-}
-
-func show(ctx context.Context, path string, args ...string) error {
-	c := exec.CommandContext(ctx, path, args...)
-	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return c.Run()
 }

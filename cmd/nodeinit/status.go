@@ -64,7 +64,9 @@ func describe(boot record.Boot, o ready.Observed) status {
 
 func writeStatus(w io.Writer, s status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, args...)...) }
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{name}, args...)...)
+	}
 	line("node", "%s", s.Hostname)
 	if s.Cluster != "" {
 		line("cluster", "%s", s.Cluster)

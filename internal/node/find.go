@@ -46,14 +46,11 @@ func (b *boot) findDisk() error {
 		b.consoles.Warn("%v", err)
 	}
 	_, b.record.CountsTries, _ = efivar.Get(efivar.Dir, efivar.BootCountPath)
-	err = b.waitDisk(esp, waitFast, func() {})
+	// virtio_scsi is rare and brings all of SCSI along.
+	err = b.waitDisk(esp, waitFast, "virtio_")
 	if errors.Is(err, disk.ErrNotFound) {
-		b.consoles.Log("the boot disk is not there yet, loading drivers")
-		err = b.waitDisk(esp, waitSlow, func() {
-			for _, name := range b.modules.LoadDrivers() {
-				b.consoles.Log("loaded driver %s", name)
-			}
-		})
+		b.consoles.Log("the boot disk is not there yet, loading all drivers")
+		err = b.waitDisk(esp, waitSlow, "")
 	}
 	if err != nil {
 		return err
@@ -66,9 +63,10 @@ func (b *boot) findDisk() error {
 	return nil
 }
 
-func (b *boot) waitDisk(esp string, wait time.Duration, between func()) error {
+// waitDisk looks for the disk again and again, and in between loads drivers whose
+// name begins with prefix for devices that have appeared.
+func (b *boot) waitDisk(esp string, wait time.Duration, prefix string) error {
 	for deadline := time.Now().Add(wait); ; time.Sleep(50 * time.Millisecond) {
-		between()
 		disks, err := disk.List()
 		if err != nil {
 			return err
@@ -76,6 +74,9 @@ func (b *boot) waitDisk(esp string, wait time.Duration, between func()) error {
 		b.disk, err = disk.Choose(disks, b.line.Slot, esp)
 		if !errors.Is(err, disk.ErrNotFound) || time.Now().After(deadline) {
 			return err
+		}
+		for _, name := range b.modules.LoadDrivers(prefix) {
+			b.consoles.Log("loaded driver %s", name)
 		}
 	}
 }
@@ -116,7 +117,7 @@ func (b *boot) verifySlot() error {
 		return nil
 	}
 	begin := time.Now()
-	n, err := slot.ReadThrough(device, func(int64) {})
+	n, err := slot.ReadThrough(device)
 	if err != nil {
 		return err
 	}

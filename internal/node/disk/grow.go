@@ -44,9 +44,11 @@ func Grow(t *gpt.Table, size int64) (Growth, error) {
 	}
 	var g Growth
 	oldLast := (int64(t.LastDataSector()) + 1) * sector
-	if size != old || t.RecoveredFromBackup || !t.ProtectiveMBR {
+	// Whatever go-diskfs thinks of the protective MBR (it takes that of a disk
+	// over 2 TiB for a wrong one), it is written with the table.
+	t.ProtectiveMBR = true
+	if size != old || t.RecoveredFromBackup {
 		t.Resize(uint64(size))
-		t.ProtectiveMBR = true
 		g.Table = true
 	}
 	last := lastPartition(t)

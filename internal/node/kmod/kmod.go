@@ -4,6 +4,7 @@ package kmod
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,12 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Always are the modules that a boot needs on every machine. The order is that
-// of use. Drivers of the disks that virtual machines and current mini-PCs have
-// are among them because looking them up by alias takes longer than loading them.
+// Always are the modules that a boot needs on every machine. Drivers of the disks
+// that virtual machines and current mini-PCs have are among them because looking
+// them up by alias takes longer than loading them.
 func Always() []string {
 	return []string{
-		"virtio_pci", "virtio_blk", "virtio_scsi", "nvme", "efivarfs",
+		"virtio_pci", "virtio_blk", "nvme", "efivarfs",
+		// Before verity, which otherwise stays with the slow generic SHA-256.
+		"sha256_ssse3",
 		"dm-verity", "squashfs", "overlay", "ext4",
 		"vfat", "nls_cp437", "nls_ascii", "virtio_rng",
 	}
@@ -63,7 +66,11 @@ func (l *Loader) Load(names ...string) []error {
 		if l.loaded[name] || !l.has(name) {
 			continue
 		}
-		if err := l.prober.Probe(name, ""); err != nil {
+		err := l.prober.Probe(name, "")
+		if errors.Is(err, unix.ENODEV) {
+			continue // made for another processor
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("loading kernel module %s: %w", name, err))
 			continue
 		}
@@ -83,9 +90,10 @@ func (l *Loader) has(name string) bool {
 
 // LoadDrivers loads a driver for every device that has one in the initramfs, and
 // returns the names of those it loaded. New devices appear behind new drivers (a
-// disk behind its controller), so callers repeat it until nothing is loaded.
-func (l *Loader) LoadDrivers() []string {
-	aliases := l.aliases()
+// disk behind its controller), so callers repeat it until nothing is loaded. Only
+// modules whose name begins with prefix are considered.
+func (l *Loader) LoadDrivers(prefix string) []string {
+	aliases := l.aliases(prefix)
 	var loaded []string
 	for _, device := range modaliases("/sys/devices") {
 		for name, patterns := range aliases {
@@ -102,10 +110,13 @@ func (l *Loader) LoadDrivers() []string {
 	return loaded
 }
 
-// aliases maps each module of the initramfs to what it says it drives.
-func (l *Loader) aliases() map[string][]string {
+// aliases maps modules of the initramfs to what they say they drive.
+func (l *Loader) aliases(prefix string) map[string][]string {
 	found := map[string][]string{}
 	for _, file := range l.files {
+		if !strings.HasPrefix(moduleName(file), prefix) {
+			continue
+		}
 		data, err := os.ReadFile(filepath.Join(l.dir, file))
 		if err == nil {
 			found[moduleName(file)] = Aliases(data)

@@ -39,22 +39,22 @@ const (
 	Restart
 )
 
-// offer is a line of the menu.
-type offer struct {
-	choice Choice
-	text   string
+// Offer is a line of the menu.
+type Offer struct {
+	Choice Choice
+	Text   string
 }
 
 // Offers lists what can be chosen; the first line has number 1.
-func (t Trouble) Offers() []offer {
-	offers := []offer{{Retry, "try again"}}
+func (t Trouble) Offers() []Offer {
+	offers := []Offer{{Retry, "try again"}}
 	if t.OtherOffered {
-		offers = append(offers, offer{OtherSlot, "restart with the other slot (" + t.OtherEntry + ")"})
+		offers = append(offers, Offer{OtherSlot, "restart with the other slot (" + t.OtherEntry + ")"})
 	}
 	if t.Shell {
-		offers = append(offers, offer{Shell, "shell"})
+		offers = append(offers, Offer{Shell, "shell"})
 	}
-	return append(offers, offer{Restart, "restart"})
+	return append(offers, Offer{Restart, "restart"})
 }
 
 // Default is what the node does by itself when nobody answers. While the boot
@@ -71,7 +71,7 @@ func (t Trouble) Default() Choice {
 func (t Trouble) Parse(answer string) (Choice, bool) {
 	for i, o := range t.Offers() {
 		if answer == fmt.Sprint(i+1) {
-			return o.choice, true
+			return o.Choice, true
 		}
 	}
 	return Retry, false
@@ -96,7 +96,7 @@ func (t Trouble) Text() string {
 	s.WriteString(rule)
 	s.WriteString("Type a number and press Enter:\n")
 	for i, o := range t.Offers() {
-		fmt.Fprintf(&s, "  %d  %s\n", i+1, o.text)
+		fmt.Fprintf(&s, "  %d  %s\n", i+1, o.Text)
 	}
 	return s.String()
 }

@@ -1,0 +1,38 @@
+package kmod
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestAliases(t *testing.T) {
+	module := []byte("\x7fELF...\x00license=GPL\x00alias=pci:v00008086d*sv*sd*bc01sc06i01*\x00alias=fs-ext4\x00alias=virtio:d00000008v*\x00depends=x\x00")
+	want := []string{"pci:v00008086d*sv*sd*bc01sc06i01*", "virtio:d00000008v*"}
+	got := Aliases(module)
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	for device, matched := range map[string]bool{
+		"pci:v00008086d00002922sv00001AF4sd00001100bc01sc06i01": true,
+		"pci:v00008086d00002922sv00001AF4sd00001100bc02sc00i00": false,
+		"virtio:d00000008v00001AF4":                             true,
+		"virtio:d00000002v00001AF4":                             false,
+		"":                                                      false,
+	} {
+		if matches(got, device) != matched {
+			t.Errorf("%q matches: %v", device, !matched)
+		}
+	}
+}
+
+func TestModuleFiles(t *testing.T) {
+	deps := "kernel/drivers/md/dm-verity.ko: kernel/drivers/md/dm-mod.ko\nkernel/fs/fat/vfat.ko.xz:\n"
+	files := moduleFiles(deps)
+	if len(files) != 2 || moduleName(files[0]) != "dm_verity" || moduleName(files[1]) != "vfat" {
+		t.Errorf("got %v", files)
+	}
+	l := Loader{files: files}
+	if !l.has("dm-verity") || !l.has("dm_verity") || l.has("dm") {
+		t.Error("dashes and underscores are not the same")
+	}
+}
