@@ -18,6 +18,7 @@ type decoder struct {
 	rep     *reporter
 	forms   form.Table
 	origins *origins
+	places  map[string][]string // of every key of the format
 }
 
 // root decodes a whole profile. In a partial one, a base, keys may be missing
@@ -149,7 +150,7 @@ func (d *decoder) unknownKey(e yamltree.Entry, fields []field, path string) stri
 	if path == "" {
 		hint += ", " + keyVersion + ", " + keyExtends
 	}
-	places := keyPlaces()[e.Key]
+	places := d.places[e.Key]
 	near := nearest(e.Key, names)
 	if near != "" {
 		hint = "did you mean " + near + "? " + hint

@@ -47,7 +47,7 @@ func Parse(sources ...Source) (*Profile, error) {
 	merged := mergeSources(rep, docs)
 	p := &Profile{Base: len(sources) < 2, origins: newOrigins()}
 	if merged != nil {
-		d := decoder{rep: rep, forms: form.All(), origins: p.origins}
+		d := decoder{rep: rep, forms: form.All(), origins: p.origins, places: keyPlaces()}
 		d.root(merged, &p.Cluster, p.Base)
 		spoiled := rep.paths()
 		rule.Check(&p.Cluster, p.Base, func(path, message, hint string) {

@@ -57,7 +57,7 @@ func checkAddress(text string) *Problem {
 	switch {
 	case err != nil:
 		return &Problem{"not an IP address: " + Quote(text), leadingZeroHint(text)}
-	case a.String() != text:
+	case a.String() != text || a.Is4In6():
 		return &Problem{"an IP address in another form: " + Quote(text), "write " + a.Unmap().String()}
 	case a.IsUnspecified(), a.IsMulticast(), a.IsLoopback():
 		return &Problem{"an address that no machine can have: " + text, ""}
@@ -80,7 +80,7 @@ func checkNetwork(text string) *Problem {
 	if m := p.Masked(); m != p {
 		return &Problem{text + " is an address inside a network, not a network", "the network is " + m.String()}
 	}
-	if p.String() != text {
+	if p.String() != text || p.Addr().Is4In6() {
 		return &Problem{"a network in another form: " + Quote(text), "write " + p.String()}
 	}
 	return nil
@@ -116,7 +116,10 @@ func explainHostPrefix(text string) *Problem {
 func looksIPv4(text string) bool { return strings.Trim(text, "0123456789.") == "" }
 
 func checkHost(text string) *Problem {
-	if looksIPv4(text) || strings.Contains(text, ":") {
+	switch {
+	case strings.Count(text, ":") == 1:
+		return explainHost(text)
+	case looksIPv4(text) || strings.Contains(text, ":"):
 		return checkAddress(text)
 	}
 	return checkDomain(text)

@@ -3,6 +3,7 @@ package yamltree
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -27,7 +28,7 @@ func Read(name string, data []byte) (*Document, []diag.Finding) {
 	case err != nil:
 		r.findings = append(r.findings, d.syntaxFinding(err))
 	case extra != nil:
-		r.add(diag.Pos{File: name, Line: extra.Line, Col: extra.Column}, "", "a second document in the file", "one file is one profile; remove the --- and what follows")
+		r.add(r.pos(extra), "", "a second document in the file", "one file is one profile; remove the --- and what follows")
 	}
 	if doc != nil {
 		d.Root = r.node(doc.Content[0], "", 0)
@@ -42,20 +43,40 @@ func Read(name string, data []byte) (*Document, []diag.Finding) {
 	return d, append(leaks, r.findings...)
 }
 
+// maxNodes bounds what is looked at, so that a file full of rubbish costs its
+// reader a finding and not a minute. Three nodes make about 250.
+const maxNodes = 20_000
+
 // reader turns nodes of the YAML library into our own and collects findings.
 type reader struct {
 	doc      *Document
 	findings []diag.Finding
+	nodes    int
 }
 
 func (r *reader) add(pos diag.Pos, path, message, hint string) {
 	r.findings = append(r.findings, diag.Finding{Pos: pos, Path: path, Message: message, Hint: hint})
 }
 
+// pos is the place of a node. A value that is absent at the end of a file
+// without a final line break stands behind its last line for the library.
+func (r *reader) pos(y *yaml.Node) diag.Pos {
+	p := diag.Pos{File: r.doc.Name, Line: y.Line, Col: y.Column}
+	if last := len(r.doc.lines); p.Line > last {
+		p.Line, p.Col = last, utf8.RuneCountInString(r.doc.lines[last-1])+1
+	}
+	return p
+}
+
 // node converts one value. What makes it unusable is reported here, once.
 func (r *reader) node(y *yaml.Node, path string, depth int) *Node {
-	n := &Node{Pos: diag.Pos{File: r.doc.Name, Line: y.Line, Col: y.Column}}
+	n := &Node{Pos: r.pos(y)}
+	r.nodes++
 	switch {
+	case r.nodes > maxNodes:
+		if r.nodes == maxNodes+1 {
+			r.add(n.Pos, "", fmt.Sprintf("more than %d values", maxNodes), "is this a profile?")
+		}
 	case depth > maxDepth:
 		r.add(n.Pos, "", fmt.Sprintf("nested deeper than %d levels", maxDepth), "is this a profile?")
 	case y.Kind == yaml.AliasNode:
@@ -79,11 +100,12 @@ func (r *reader) node(y *yaml.Node, path string, depth int) *Node {
 }
 
 func (r *reader) mapping(n *Node, y *yaml.Node, path string, depth int) {
-	for i := 0; i+1 < len(y.Content); i += 2 {
+	first := map[string]int{} // line of each key
+	for i := 0; i+1 < len(y.Content) && r.nodes <= maxNodes; i += 2 {
 		key, value := y.Content[i], y.Content[i+1]
-		pos := diag.Pos{File: r.doc.Name, Line: key.Line, Col: key.Column}
+		pos := r.pos(key)
 		at := Key(path, key.Value)
-		switch first := n.Get(key.Value); {
+		switch {
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, "\n"):
 			r.add(pos, path, "a key that is not a word", "keys are plain words")
 			n.Partial = true
@@ -99,10 +121,11 @@ func (r *reader) mapping(n *Node, y *yaml.Node, path string, depth int) {
 		case leak(key.Value) != "":
 			r.doc.leaks[pos.Line] = true
 			continue
-		case first != nil:
-			r.add(pos, at, fmt.Sprintf("the key %s is given twice", at), fmt.Sprintf("the first is at line %d; keep one", first.Pos.Line))
+		case first[key.Value] > 0:
+			r.add(pos, at, fmt.Sprintf("the key %s is given twice", at), fmt.Sprintf("the first is at line %d; keep one", first[key.Value]))
 			continue
 		}
+		first[key.Value] = pos.Line
 		n.Entries = append(n.Entries, Entry{Key: key.Value, Pos: pos, Value: r.node(value, at, depth+1)})
 	}
 }

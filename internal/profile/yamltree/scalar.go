@@ -32,7 +32,7 @@ func (r *reader) scalar(n *Node, y *yaml.Node, path string) {
 	case strings.IndexFunc(y.Value, hidden) >= 0:
 		message, hint = "a line break or an invisible character in a value", "write it on one line, without escapes"
 	case !r.asWritten(y):
-		message, hint = "a value that YAML changes (it goes on in the next line, or has escapes)", `write it on one line, with no escapes but \" and \\; or check the indentation of the next line`
+		message, hint = "a value that YAML changes (it goes on in the next line, has escapes or a tag)", `write it on one line, with no escapes but \" and \\; or check the indentation of the next line`
 	}
 	if message != "" {
 		r.add(n.Pos, path, message, hint)
