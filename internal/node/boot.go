@@ -33,7 +33,8 @@ type boot struct {
 	modules  *kmod.Loader
 	disk     disk.Disk
 	state    disk.State
-	verified string // device path of the slot under verity
+	verified string     // device path of the slot under verity
+	whole    chan error // the reading of the whole slot, while it goes on
 	record   record.Boot
 }
 
@@ -63,6 +64,9 @@ func steps() []step {
 		// mkfs and e2fsck come from the verified slot.
 		{"state", "preparing the state file system", (*boot).prepareState},
 		{"identity", "preparing the node's identity", (*boot).prepareIdentity},
+		// An image on trial does not run before all of it was read. Reading
+		// goes on beside the steps above, which use it block by block.
+		{"whole slot", "reading the whole slot", (*boot).awaitWhole},
 		// The table of what persists is laid over the slot; it needs both.
 		{"root", "building the root file system", (*boot).buildRoot},
 		// cloud-init's directory exists only now.
@@ -104,13 +108,13 @@ func (b *boot) rescue(doing string, err error) {
 	if b.consoles == nil {
 		b.consoles = console.Open()
 	}
+	defer b.tearDown()
 	other, offered := b.otherEntry()
 	rescue.Run(b.consoles, rescue.Trouble{
 		Slot: b.line.Slot, Doing: doing, Err: err,
 		OtherEntry: other, OtherOffered: offered, CountsTries: b.record.CountsTries,
 		Shell: b.line.Shell, Wait: b.line.Reboot, Root: b.shellRoot(),
 	})
-	b.tearDown()
 }
 
 // shellRoot is the verified system that a shell may come from, if one is mounted.

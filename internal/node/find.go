@@ -100,8 +100,8 @@ func (b *boot) fitPartitions() error {
 }
 
 // verifySlot puts verity over the slot. An image that was never blessed is read
-// through first: better it fails now, when the boot loader still has another entry
-// to try, than in the middle of work.
+// through before it runs: better it fails now, when the boot loader still has
+// another entry to try, than in the middle of work. State is prepared meanwhile.
 func (b *boot) verifySlot() error {
 	p, ok := b.disk.Find(disk.SlotName(b.line.Slot))
 	if !ok {
@@ -116,15 +116,28 @@ func (b *boot) verifySlot() error {
 	if !b.record.CountsTries {
 		return nil
 	}
-	begin := time.Now()
-	n, err := slot.ReadThrough(device)
-	if err != nil {
-		return err
-	}
-	b.record.WholeSlotRead = true
-	b.consoles.Log("read all %d MiB of slot %s (%d blocks) through verity in %d ms",
-		n>>20, b.line.Slot, layout.DataBlocks, time.Since(begin).Milliseconds())
+	b.whole = make(chan error, 1)
+	go func(done chan<- error) {
+		begin := time.Now()
+		n, err := slot.ReadThrough(device)
+		if err == nil {
+			b.consoles.Log("read all %d MiB of slot %s (%d blocks) through verity in %d ms",
+				n>>20, b.line.Slot, layout.DataBlocks, time.Since(begin).Milliseconds())
+		}
+		done <- err
+	}(b.whole)
 	return nil
+}
+
+// awaitWhole waits for the reading that verifySlot began.
+func (b *boot) awaitWhole() error {
+	if b.whole == nil {
+		return nil
+	}
+	err := <-b.whole
+	b.whole = nil
+	b.record.WholeSlotRead = err == nil
+	return err
 }
 
 func (b *boot) mountSlot() error {

@@ -52,7 +52,7 @@ func TestSteps(t *testing.T) {
 	}
 	for _, pair := range [][2]string{
 		{"mounts", "command line"}, {"modules", "disk"}, {"disk", "partitions"}, {"partitions", "verify"},
-		{"verify", "slot"}, {"slot", "state"}, {"state", "identity"}, {"identity", "root"}, {"root", "seed"}, {"root", "units"},
+		{"verify", "slot"}, {"slot", "state"}, {"state", "identity"}, {"identity", "root"}, {"whole slot", "root"}, {"root", "seed"}, {"root", "units"},
 	} {
 		if before, after := slices.Index(names, pair[0]), slices.Index(names, pair[1]); before < 0 || after < before {
 			t.Errorf("%s must come before %s in %v", pair[0], pair[1], names)

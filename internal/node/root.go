@@ -104,6 +104,7 @@ func (b *boot) switchRoot() error {
 
 // tearDown undoes an attempt, so that the next begins afresh.
 func (b *boot) tearDown() {
+	_ = b.awaitWhole() // it holds the verified device
 	_ = unix.Unmount(mountDir, unix.MNT_DETACH)
 	_ = unix.Unmount(rootDir, unix.MNT_DETACH)
 	_ = unix.Unmount(stateDir, unix.MNT_DETACH)

@@ -67,7 +67,9 @@ func TestCheck(t *testing.T) {
 		{"no lease", func(o *Observed) { o.Interfaces[0].Global = false }, []string{"network: no address from DHCP"}},
 		{"static address missing", func(o *Observed) { o.Interfaces[2].Addresses = []string{"192.168.30.11/16"} }, []string{"network: 192.168.30.11/24"}},
 		{"VLAN missing", func(o *Observed) { o.Interfaces = o.Interfaces[:2] }, []string{"network: VLAN 30"}},
-		{"letter case of a MAC", func(o *Observed) { o.Interfaces[2].MAC, o.Baseline.Interfaces[1].MAC = "52:54:00:AB:34:57", "52:54:00:ab:34:57" }, nil},
+		{"letter case of a MAC", func(o *Observed) {
+			o.Interfaces[2].MAC, o.Baseline.Interfaces[1].MAC = "52:54:00:AB:34:57", "52:54:00:ab:34:57"
+		}, nil},
 		{"user missing", func(o *Observed) { o.Users = nil }, []string{"user: admin"}},
 		{"module missing", func(o *Observed) { o.Modules = nil }, []string{"module: br_netfilter"}},
 		{"unit failed", func(o *Observed) { o.Units["ssh.service"] = "failed" }, []string{"unit: ssh.service is failed"}},
