@@ -39,7 +39,8 @@ const (
 	RoleDiskZstd   Role = "disk-zstd"  // the same, zstd, one frame a chunk
 	RoleDiskQcow2  Role = "disk-qcow2" // the same, qcow2
 	RoleKernel     Role = "kernel"
-	RoleInitrd     Role = "initrd"
+	RoleInitrd     Role = "initrd"    // boots a node
+	RoleInstaller  Role = "installer" // initramfs that images a machine: with network drivers
 	RoleSeed       Role = "seed" // one NoCloud document of one node
 	RoleIPXE       Role = "ipxe"
 	RoleSBOM       Role = "sbom"

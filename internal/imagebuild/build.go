@@ -49,7 +49,7 @@ type builder struct {
 }
 
 // parts are the files of cached stages.
-type parts struct{ rootfs, slot, initrd, boot string }
+type parts struct{ rootfs, slot, initrd, installer, boot string }
 
 // Build makes the outputs of the plan in opts.Out. What is there is replaced at
 // once and only by a complete build; what is not Slipway's is refused.

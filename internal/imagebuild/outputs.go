@@ -46,6 +46,7 @@ func (b *builder) addFiles(ctx context.Context) error {
 	}{
 		{b.tree.VMLinuz(), "netboot/vmlinuz", artifact.RoleKernel},
 		{b.paths.initrd, "netboot/initrd.zst", artifact.RoleInitrd},
+		{b.paths.installer, "netboot/initrd-install.zst", artifact.RoleInstaller},
 		{filepath.Join(b.paths.boot, bootUndionly), "netboot/ipxe/" + bootUndionly, artifact.RoleIPXE},
 		{filepath.Join(b.paths.boot, bootIPXE), "netboot/ipxe/" + bootIPXE, artifact.RoleIPXE},
 		{filepath.Join(b.paths.boot, bootSNPOnly), "netboot/ipxe/" + bootSNPOnly, artifact.RoleIPXE},

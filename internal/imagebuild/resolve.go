@@ -168,7 +168,11 @@ func (r *Resolved) makePlan() error {
 	if err != nil {
 		return err
 	}
-	p.Kernel = plan.Kernel{Package: deb(r.Lock.Set(pin.SetKernel).Packages[0]), Modules: modules, CommandLine: bootentry.Options(c.System)}
+	install, err := planInstall(string(c.Substrate))
+	if err != nil {
+		return err
+	}
+	p.Kernel = plan.Kernel{Package: deb(r.Lock.Set(pin.SetKernel).Packages[0]), Modules: modules, Install: install, CommandLine: bootentry.Options(c.System)}
 	p.IPXE = deb(r.Lock.Set(pin.SetNetboot).Packages[0])
 	p.Disk = plan.Disk{ESPSize: int64(c.Image.ESPSize), SlotSize: max(0, int64(c.Image.SlotSize)), Seed: r.request.Node}
 	for _, s := range r.seeds {
@@ -180,6 +184,19 @@ func (r *Resolved) makePlan() error {
 
 func deb(p pin.Package) plan.Deb {
 	return plan.Deb{Name: p.Name, Version: p.Version, Arch: p.Arch, Size: p.Size, Digest: p.Digest}
+}
+
+func planInstall(substrate string) (plan.Install, error) {
+	modules, err := images.InstallModules(substrate)
+	if err != nil {
+		return plan.Install{}, err
+	}
+	firmware, err := images.InstallFirmware(substrate)
+	p := plan.Install{Modules: modules, Firmware: []string{}}
+	for _, f := range firmware {
+		p.Firmware = append(p.Firmware, f.Package+": "+f.Dir)
+	}
+	return p, err
 }
 
 func planSeed(s nodeSeed) plan.Seed {

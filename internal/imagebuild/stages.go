@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/slipway/slipway/images"
 	"github.com/slipway/slipway/internal/debfile"
 	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/disklayout"
@@ -57,7 +60,54 @@ func (b *builder) makeKernel(ctx context.Context) error {
 		})
 	})
 	b.paths.initrd = filepath.Join(dir, "initrd.zst")
+	if err != nil {
+		return err
+	}
+	return b.makeInstaller(ctx)
+}
+
+// makeInstaller makes the initramfs that images a machine: the node's own with
+// network drivers and their firmware.
+func (b *builder) makeInstaller(ctx context.Context) error {
+	dir, err := b.stage(ctx, "making the installer", "installer", b.Plan.InstallerKey(), func(dir string) error {
+		files := filepath.Join(dir, "files")
+		if err := b.extractFirmware(ctx, files); err != nil {
+			return err
+		}
+		req := initrd.Request{
+			Init: b.nodeinit, Modules: b.tree.Modules(), Files: files,
+			Wanted: slices.Concat(b.Plan.Kernel.Modules, b.Plan.Kernel.Install.Modules),
+		}
+		return writeFile(filepath.Join(dir, "initrd.zst"), func(w io.Writer) error { return initrd.Build(req, w) })
+	})
+	b.paths.installer = filepath.Join(dir, "initrd.zst")
 	return err
+}
+
+func (b *builder) extractFirmware(ctx context.Context, dir string) error {
+	firmware, err := images.InstallFirmware(b.Plan.Substrate)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range firmware {
+		pkg, err := b.deb(f.Package)
+		if err != nil {
+			return err
+		}
+		err = debfile.Walk(ctx, b.Cache.Path(pkg.Digest), func(name string, content io.Reader) error {
+			if !strings.HasPrefix(name, f.Dir+"/") {
+				return nil
+			}
+			return debfile.Write(filepath.Join(dir, strings.TrimPrefix(name, "usr/")), content)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Names of the boot files in their stage.

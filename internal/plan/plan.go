@@ -57,7 +57,14 @@ type Rootfs struct {
 type Kernel struct {
 	Package     Deb      `json:"package"`
 	Modules     []string `json:"modules"`     // of the initramfs
+	Install     Install  `json:"install"`     // what the installer's initramfs has beyond that
 	CommandLine []string `json:"commandLine"` // without slot and root hash, which the build adds
+}
+
+// Install is what the installer's initramfs carries to reach the network.
+type Install struct {
+	Modules  []string `json:"modules"`
+	Firmware []string `json:"firmware"` // directories of the root file system's packages
 }
 
 // Disk is how the image is laid out, in bytes. SlotSize 0 means that the build
@@ -119,6 +126,15 @@ func (p Plan) InitrdKey() digest.Digest {
 		Modules []string
 		Node    digest.Digest
 	}{"initrd/1", p.KernelKey(), p.Kernel.Modules, p.Rootfs.Node})
+}
+
+// InstallerKey names the installer's initramfs.
+func (p Plan) InstallerKey() digest.Digest {
+	return digestOf(struct {
+		Stage          string
+		Initrd, Rootfs digest.Digest
+		Install        Install
+	}{"installer/1", p.InitrdKey(), p.RootfsKey(), p.Kernel.Install})
 }
 
 // Encode is the canonical JSON form.

@@ -39,6 +39,7 @@ func TestKeysFollowWhatTheyDependOn(t *testing.T) {
 		"package":       {func(p *Plan) { p.Rootfs.Packages[0].Digest = other }, "rootfs slot"},
 		"kernel":        {func(p *Plan) { p.Kernel.Package.Digest = other }, "kernel slot initrd"},
 		"initrd module": {func(p *Plan) { p.Kernel.Modules = nil }, "initrd"},
+		"NIC driver":    {func(p *Plan) { p.Kernel.Install.Modules = []string{"igc"} }, ""},
 		"epoch":         {func(p *Plan) { p.Epoch++ }, "rootfs slot"},
 	}
 	keys := func(p Plan) map[string]digest.Digest {

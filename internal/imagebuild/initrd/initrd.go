@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -22,6 +23,7 @@ type Request struct {
 	Init    string   // path of the static nodeinit binary
 	Modules string   // path of a modules tree (…/lib/modules/<release>) with its indexes
 	Wanted  []string // module names; their dependencies follow, built-in ones are skipped
+	Files   string   // directory whose files go in as they are; "" means none
 }
 
 // Build writes the zstd-compressed cpio archive to w. The same input gives the
@@ -74,7 +76,32 @@ func collect(req Request) ([]cpio.Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withDirectories(append(records, indexes...)), nil
+	more, err := fileRecords(req.Files)
+	if err != nil {
+		return nil, err
+	}
+	return withDirectories(slices.Concat(records, indexes, more)), nil
+}
+
+// fileRecords are the regular files below dir.
+func fileRecords(dir string) ([]cpio.Record, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	var records []cpio.Record
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, p)
+		records = append(records, cpio.StaticFile(filepath.ToSlash(name), string(data), 0o644))
+		return err
+	})
+	return records, err
 }
 
 // withDirectories adds every parent directory, and sorts by path so that parents

@@ -94,7 +94,7 @@ func (s *side) read() error {
 // index and its signature above all, comes last.
 func causes() []artifact.Role {
 	return []artifact.Role{
-		artifact.RolePlan, artifact.RoleSeed, artifact.RoleKernel, artifact.RoleInitrd, artifact.RoleIPXE, artifact.RoleSlot,
+		artifact.RolePlan, artifact.RoleSeed, artifact.RoleKernel, artifact.RoleInitrd, artifact.RoleInstaller, artifact.RoleIPXE, artifact.RoleSlot,
 		artifact.RoleDiskRaw, artifact.RoleDiskZstd, artifact.RoleDiskQcow2, artifact.RoleSBOM, artifact.RoleProvenance,
 	}
 }
@@ -146,7 +146,7 @@ func describe(ctx context.Context, a, b side, f artifact.File, at int64, d *Diff
 	case artifact.RoleDiskZstd:
 		describeChunk(a.index.Disk, at, d)
 		return nil
-	case artifact.RoleInitrd:
+	case artifact.RoleInitrd, artifact.RoleInstaller:
 		return describeInitrd(a.path(f.Name), b.path(f.Name), d)
 	case artifact.RoleKernel, artifact.RoleIPXE, artifact.RoleDiskQcow2:
 		return nil
