@@ -103,7 +103,7 @@ func (d *decoder) absent(v reflect.Value, f field, path string) {
 // is a mistake.
 func (d *decoder) items(n *yamltree.Node, v reflect.Value, f field, path string) {
 	if f.Need && len(n.Items) == 0 {
-		d.rep.at(n.Pos, path, "an empty list", f.Key+": "+f.Doc)
+		d.rep.at(n.Pos, path, "an empty list", "at least one is needed; "+f.Key+": "+f.Doc)
 	}
 	d.origins.add(origin{path: path, pos: n.Pos})
 	list := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
