@@ -66,7 +66,7 @@ func (r *root) printURIs(ctx context.Context, verb string, names []string) ([]ch
 		if ctx.Err() != nil || errors.Is(err, hosttool.ErrMissing) {
 			return nil, err
 		}
-		return nil, r.explainInstall(ctx, said, err)
+		return nil, r.explainInstall(ctx, out, said, err)
 	}
 	return r.parseURIs(out)
 }

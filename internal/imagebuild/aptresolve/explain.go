@@ -19,8 +19,12 @@ var (
 	ErrSignature = errors.New("the archive's signature is not good")
 	ErrExpired   = errors.New("the archive's index is out of date")
 	ErrSuite     = errors.New("the archive has no such suite")
+	ErrIndex     = errors.New("the archive's index is not what its signature says")
 	ErrUnknown   = errors.New("unknown package")
+	ErrConflict  = errors.New("the packages do not fit together")
 )
+
+var noComponent = regexp.MustCompile(`doesn't have the component`)
 
 // explainUpdate turns what apt-get update said into one sentence. The order
 // matters: a bad signature is reported beside network trouble, and counts more.
@@ -34,8 +38,10 @@ func (r *root) explainUpdate(said string, err error) error {
 			"the mirror may be broken or tampered with; try another one, and see that package debian-archive-keyring is current (keyring: " + r.req.Keyring + ")"},
 		{ErrExpired, regexp.MustCompile(`is expired|not valid yet`),
 			"check this machine's clock; else the mirror no longer follows the archive"},
-		{ErrSuite, regexp.MustCompile(`does not have a Release file|404 +Not Found|doesn't have the component|misspelt`),
+		{ErrSuite, regexp.MustCompile(`does not have a Release file|404 +Not Found|doesn't have the component`),
 			"check debian.suite, debian.components and debian.mirror in the profile"},
+		{ErrIndex, regexp.MustCompile(`Hash Sum mismatch|unexpected size`),
+			"the mirror may be in the middle of an update: try again in some minutes, or another mirror"},
 		{ErrNetwork, regexp.MustCompile(`Could not resolve|Temporary failure|[Cc]ould not connect|[Cc]onnection (failed|refused|timed out)|Cannot initiate|Unable to connect|Network is unreachable|timed out`),
 			"check the network and the proxy variables, or set debian.mirror in the profile or " + EnvMirror},
 	} {
@@ -64,7 +70,7 @@ var unknownPackage = regexp.MustCompile(`(?:Unable to locate package|Couldn't fi
 
 // explainInstall names every unknown package at once, each with the names that
 // come nearest to it.
-func (r *root) explainInstall(ctx context.Context, said string, err error) error {
+func (r *root) explainInstall(ctx context.Context, out []byte, said string, err error) error {
 	var unknown []string
 	for line := range strings.Lines(said) {
 		if m := unknownPackage.FindStringSubmatch(strings.TrimSpace(line)); m != nil && strings.HasPrefix(line, "E:") && !slices.Contains(unknown, m[1]) {
@@ -72,7 +78,10 @@ func (r *root) explainInstall(ctx context.Context, said string, err error) error
 		}
 	}
 	if len(unknown) == 0 {
-		return diag.WithHint(fmt.Errorf("the packages do not fit together: %w", err), "see system.packages in the profile")
+		if why := unmet(string(out)); why != "" {
+			return diag.WithHint(fmt.Errorf("%w: %s", ErrConflict, why), "see system.packages in the profile")
+		}
+		return fmt.Errorf("choosing packages: %w", err)
 	}
 	near, nerr := r.nearest(ctx, unknown)
 	if nerr != nil {
@@ -83,6 +92,15 @@ func (r *root) explainInstall(ctx context.Context, said string, err error) error
 		hint = "did you mean " + strings.Join(near, ", ") + "? " + hint
 	}
 	return diag.WithHint(fmt.Errorf("%w: %s", ErrUnknown, strings.Join(unknown, ", ")), hint)
+}
+
+// unmet is what apt says on standard output about dependencies, on one line.
+func unmet(out string) string {
+	_, list, ok := strings.Cut(out, "unmet dependencies:")
+	if !ok {
+		return ""
+	}
+	return strings.Join(strings.Fields(list), " ")
 }
 
 // nearest finds, for each name, the package name with the smallest edit

@@ -117,8 +117,11 @@ func (r *root) run(ctx context.Context, name string, args ...string) (out []byte
 
 func (r *root) update(ctx context.Context) error {
 	_, said, err := r.run(ctx, "apt-get", "-q", "update")
-	if err == nil || ctx.Err() != nil || errors.Is(err, hosttool.ErrMissing) {
+	if ctx.Err() != nil || errors.Is(err, hosttool.ErrMissing) {
 		return err
+	}
+	if err == nil && !noComponent.MatchString(said) { // only a warning to apt
+		return nil
 	}
 	return r.explainUpdate(said, err)
 }
