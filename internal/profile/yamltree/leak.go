@@ -23,7 +23,8 @@ var tokens = []struct {
 	{regexp.MustCompile(`\bK10[0-9a-f]{16,}::`), "a k3s token"},
 	{regexp.MustCompile(`\bAKIA[0-9A-Z]{16}\b`), "an AWS access key"},
 	{regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`), "a Slack token"},
-	{regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`), "a kubeadm token"},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{8,}\.`), "a JSON web token"},
+	{regexp.MustCompile(`\bb3BlbnNzaC1rZXktdjE`), "a private key"}, // openssh-key-v1 without its first line
 	{regexp.MustCompile(`\$(1|2[aby]|5|6|y)\$[./A-Za-z0-9$,=]{20,}`), "a password hash"},
 }
 

@@ -45,7 +45,7 @@ func Read(name string, data []byte) (*Document, []diag.Finding) {
 
 // maxNodes bounds what is looked at, so that a file full of rubbish costs its
 // reader a finding and not a minute. Three nodes make about 250.
-const maxNodes = 20_000
+const maxNodes = 10_000
 
 // reader turns nodes of the YAML library into our own and collects findings.
 type reader struct {

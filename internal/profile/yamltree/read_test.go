@@ -32,6 +32,16 @@ func TestValuesStayAsWritten(t *testing.T) {
 	}
 }
 
+// Names and keys that look a little like secrets, and are none.
+func TestNoFalseAlarms(t *testing.T) {
+	for _, text := range []string{"docker.internalregistry.example.org", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINXJ6qihKWyirusEsvJI0z7l01boftJK2lgdomTqwJyY a@b",
+		"eui.0025385b2140c01f", "https://git.example.org/token/secret", "v1.34.4+k3s1", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="} {
+		if _, findings := Read("p", []byte("key: "+text+"\n")); len(findings) > 0 {
+			t.Errorf("%s: %v", text, findings)
+		}
+	}
+}
+
 func TestPositions(t *testing.T) {
 	d, findings := Read("p", []byte("# ä\r\na:\r\n  - {b: ö, c: d}\r\n"))
 	if len(findings) > 0 {
@@ -104,8 +114,10 @@ func TestTextThatIsNoText(t *testing.T) {
 		"a:":                                "no value",
 		"a: NULL":                           "no value",
 		"\"a\": 1\na: 2":                    "twice",
-		"ghp_abcdefghijklmnopqrstuvwxyz0123456789: 1":  "GitHub",
-		"a: $6$abcdefgh$abcdefghijklmnopqrstuvwxyz012": "password hash",
+		"ghp_abcdefghijklmnopqrstuvwxyz0123456789: 1":     "GitHub",
+		"a: b3BlbnNzaC1rZXktdjEAAAAABG5vbmU=":             "private key",
+		"a: eyJhbGciOiJIUzI1NiJ9aaaa.eyJzdWIiOiIxIn0.abc": "web token",
+		"a: $6$abcdefgh$abcdefghijklmnopqrstuvwxyz012":    "password hash",
 	} {
 		d, findings := Read("p", []byte(data))
 		if len(findings) == 0 || !strings.Contains(fmt.Sprint(findings), want) {
