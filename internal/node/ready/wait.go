@@ -27,27 +27,37 @@ func pause(look int) time.Duration {
 	return 3 * time.Second
 }
 
-// Wait looks until nothing is missing or until the time is over, and returns what
-// was missing at the last look. changed is called whenever that differs.
+// lookLimit bounds one look: systemd that does not answer must not stop the wait.
+const lookLimit = 20 * time.Second
+
+// Wait looks until nothing is missing or until the time is over, at least once, and
+// returns what was missing at the last look. changed is called whenever that differs.
 func Wait(ctx context.Context, wait time.Duration, changed func([]Missing)) []Missing {
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
+	over := time.After(wait)
 	last := "?"
-	for look := 0; ; look++ {
-		missing := Check(Observe(ctx))
+	for n := 0; ; n++ {
+		missing := look(ctx)
 		if text := Text(missing); text != last {
 			changed(missing)
 			last = text
 		}
-		if len(missing) == 0 {
-			return nil
+		if len(missing) == 0 || wait <= 0 {
+			return missing
 		}
 		select {
 		case <-ctx.Done():
 			return missing
-		case <-time.After(pause(look)):
+		case <-over:
+			return missing
+		case <-time.After(pause(n)):
 		}
 	}
+}
+
+func look(ctx context.Context) []Missing {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	return Check(Observe(ctx))
 }
 
 // Text is what is missing as text, two lines each.
