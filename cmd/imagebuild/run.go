@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/cli"
+	"github.com/slipway/slipway/internal/imagebuild/usb"
 )
 
 // run parses args, runs the command they name, and returns the exit code.
@@ -37,6 +38,7 @@ data, 4 timed out.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(cli.UsageError)
-	root.AddCommand(newValidateCmd(), newSchemaCmd(), newProfileCmd(), newPlanCmd(), newBuildCmd(), newSeedCmd(), newPinCmd(), newFetchCmd())
+	root.AddCommand(newValidateCmd(), newSchemaCmd(), newProfileCmd(), newPlanCmd(), newBuildCmd(), newSeedCmd(), newPinCmd(), newFetchCmd(),
+		newVerifyCmd(), newUSBCmd(usb.Host{}))
 	return root
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/slipway/slipway/internal/progress"
 )
 
+// worthShowing is the size from which the progress of a file is reported, bytes.
+const worthShowing = 16 << 20
+
 // file checks every byte of one file.
 func (e *examination) file(ctx context.Context, f artifact.File) error {
 	in, err := e.root.Open(f.Name)
@@ -23,7 +26,10 @@ func (e *examination) file(ctx context.Context, f artifact.File) error {
 		return nil
 	}
 	defer in.Close()
-	task := e.opt.Progress.Start("verify "+f.Name, f.Size)
+	task := nopTask()
+	if f.Size >= worthShowing {
+		task = e.opt.Progress.Start("verify "+f.Name, f.Size)
+	}
 	switch f.Role {
 	case artifact.RoleDiskRaw:
 		err = e.rawImage(ctx, f, in, task)
