@@ -49,7 +49,7 @@ pin: build ## resolve the newest inputs of all profiles and write their locks
 .PHONY: generate
 generate: build ## write the generated files anew: schema and references
 	@bin/imagebuild schema > profiles/schema.json
-	@bin/imagebuild reference > docs/PROFILE.md
+	@bin/imagebuild schema --reference > docs/PROFILE.md
 
 .PHONY: lint
 lint: ## vet, format and architecture checks
