@@ -92,7 +92,7 @@ func Candidate(d Device) []string {
 	var refusals []string
 	refuse := func(format string, args ...any) { refusals = append(refusals, fmt.Sprintf(format, args...)) }
 	if d.Kind != Disk {
-		refuse("it is a %s, not a whole disk", d.Kind)
+		refuse("it is not a whole disk: %s", d.Kind)
 	}
 	if !d.Removable && !d.USB {
 		refuse("it is neither removable nor on a USB bus")

@@ -28,10 +28,11 @@ func (h Host) open(d Device) (Target, error) {
 	if h.Open != nil {
 		return h.Open(d)
 	}
-	return openDevice(d)
+	return OpenDevice(d)
 }
 
-func openDevice(d Device) (Target, error) {
+// OpenDevice opens a device for writing. It decides nothing: that is Check's.
+func OpenDevice(d Device) (Target, error) {
 	f, err := os.OpenFile(d.Path, os.O_RDWR|syscall.O_EXCL|syscall.O_DIRECT|syscall.O_CLOEXEC, 0)
 	switch {
 	case errors.Is(err, syscall.EBUSY):

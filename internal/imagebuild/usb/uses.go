@@ -134,7 +134,7 @@ func octal(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if i+3 < len(s) && s[i] == '\\' && isOctal(s[i+1]) && isOctal(s[i+2]) && isOctal(s[i+3]) {
-			b.WriteByte((s[i+1]-'0')<<6 | (s[i+2]-'0')<<3 | s[i+3] - '0')
+			b.WriteByte((s[i+1]-'0')<<6 | (s[i+2]-'0')<<3 | (s[i+3] - '0'))
 			i += 3
 			continue
 		}
