@@ -87,6 +87,9 @@ func printPins(w io.Writer, res pinning.Result, output cli.Output) error {
 	if output == cli.JSON {
 		return cli.WriteJSON(w, res)
 	}
+	if res.Replaced != "" {
+		fmt.Fprintf(w, "the old lock could not be read and was replaced: %s\n", res.Replaced)
+	}
 	set := ""
 	for _, c := range res.Changes {
 		if c.Set != set {

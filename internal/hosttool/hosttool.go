@@ -62,6 +62,8 @@ func packageOf(name string) string {
 		return "uidmap"
 	case "apt-get", "apt-cache":
 		return "apt"
+	case "gpg", "gpgconf":
+		return "gnupg"
 	case "go":
 		return "golang-go"
 	case "sgdisk":

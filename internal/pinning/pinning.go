@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/slipway/slipway/images"
 	"github.com/slipway/slipway/internal/cas"
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
 	"github.com/slipway/slipway/internal/imagebuild/aptresolve"
 	"github.com/slipway/slipway/internal/imagebuild/fetch"
@@ -31,6 +31,7 @@ type Options struct {
 	Cache   *cas.Cache       // receives artifacts while they are pinned
 	Report  progress.Reporter
 	Getenv  func(string) string
+	Keyring string // of the Debian archive; "" is the host's
 }
 
 // Result is what pinning did.
@@ -38,7 +39,8 @@ type Result struct {
 	Lock     string       `json:"lock"`    // path
 	Written  bool         `json:"written"` // false when nothing has changed
 	Changes  []pin.Change `json:"changes"`
-	Unpinned []Unpinned   `json:"unpinned"` // inputs without a digest
+	Unpinned []Unpinned   `json:"unpinned"`           // inputs without a digest
+	Replaced string       `json:"replaced,omitempty"` // why the old lock could not be read
 }
 
 // Unpinned is an input that has no digest now.
@@ -93,7 +95,7 @@ func Pin(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return res, err
 	}
-	old, err := previous(o.Profile)
+	old, err := previous(o.Profile, &res)
 	if err != nil {
 		return res, err
 	}
@@ -124,7 +126,7 @@ func (o *Options) debian(ctx context.Context, want pin.Wanted) (pin.Debian, erro
 		return pin.Debian{}, err
 	}
 	return aptresolve.Resolve(ctx, aptresolve.Request{
-		Suite: want.Suite, Components: want.Components, Sets: want.Sets, Mirrors: mirrors, Env: proxies(o.Getenv),
+		Suite: want.Suite, Components: want.Components, Sets: want.Sets, Mirrors: mirrors, Keyring: o.Keyring, Env: proxies(o.Getenv),
 	}, o.Report)
 }
 
@@ -193,22 +195,19 @@ func unpinned(a pin.Artifact, err error) Unpinned {
 	return u
 }
 
-// previous is the lock that is there, or nil. A lock that cannot be read is not
-// an obstacle to writing a new one, unless the disk is at fault.
-func previous(profile string) (*pin.Lock, error) {
-	name := pin.Path(profile)
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+// previous is the lock that is there, or nil. A lock that cannot be understood is
+// not an obstacle to writing a new one; one that cannot be read at all is.
+func previous(profile string, res *Result) (*pin.Lock, error) {
+	lock, err := Read(profile)
+	var findings *diag.Error
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.As(err, &findings):
+		res.Replaced = findings.Findings[0].String()
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading lock: %w", err)
-	}
-	lock, err := pin.Parse(name, data)
-	if err != nil {
-		return nil, nil
-	}
-	return lock, nil
+	return lock, err
 }
 
 func write(name string, lock *pin.Lock) error {

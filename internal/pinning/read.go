@@ -16,7 +16,7 @@ func Read(profile string) (*pin.Lock, error) {
 	name := pin.Path(profile)
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.With(exit.Usage, diag.WithHint(fmt.Errorf("%s is not there: the inputs of %s are not pinned", name, profile), "run imagebuild pin -p "+profile))
+		return nil, exit.With(exit.Usage, diag.WithHint(fmt.Errorf("the inputs of %s are not pinned: %w", profile, err), "run imagebuild pin -p "+profile))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading lock: %w", err)

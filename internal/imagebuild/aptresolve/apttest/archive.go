@@ -4,15 +4,17 @@ package apttest
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/slipway/slipway/internal/hosttool"
 )
 
 // Key is an OpenPGP key that tests sign their archives with.
@@ -31,7 +33,9 @@ func NewKey(t *testing.T, name string) Key {
 	}
 	k := Key{home: home, Keyring: filepath.Join(t.TempDir(), name+".gpg")}
 	t.Cleanup(func() {
-		exec.Command("gpgconf", "--homedir", home, "--kill", "gpg-agent").Run()
+		if err := hosttool.Run(context.Background(), hosttool.Cmd{Name: "gpgconf", Args: []string{"--homedir", home, "--kill", "gpg-agent"}}); err != nil {
+			t.Error(err)
+		}
 		os.RemoveAll(home)
 	})
 	k.gpg(t, nil, "--passphrase", "", "--quick-generate-key", name+" <archive@example.org>", "ed25519", "sign", "never")
@@ -44,13 +48,10 @@ func NewKey(t *testing.T, name string) Key {
 
 func (k Key) gpg(t *testing.T, in []byte, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command("gpg", append([]string{"--homedir", k.home, "--batch", "--quiet", "--no-tty", "--pinentry-mode", "loopback"}, args...)...)
-	cmd.Stdin = bytes.NewReader(in)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
+	args = append([]string{"--homedir", k.home, "--batch", "--quiet", "--no-tty", "--pinentry-mode", "loopback"}, args...)
+	out, err := hosttool.Output(t.Context(), hosttool.Cmd{Name: "gpg", Args: args, Stdin: bytes.NewReader(in)})
 	if err != nil {
-		t.Fatalf("gpg %v: %v: %s", args, err, said.String())
+		t.Fatal(err)
 	}
 	return out
 }
