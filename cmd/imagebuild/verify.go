@@ -16,6 +16,7 @@ import (
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/imagebuild/signkey"
 	"github.com/slipway/slipway/internal/imagebuild/verify"
+	"github.com/slipway/slipway/internal/imagebuild/verify/compare"
 	"github.com/slipway/slipway/internal/progress"
 )
 
@@ -59,7 +60,7 @@ Exit code 1 means that something is wrong with the build.`,
 type verdict struct {
 	verify.Report
 	Rebuilt    bool               `json:"rebuilt"` // whether it was built again
-	Difference *verify.Difference `json:"difference,omitempty"`
+	Difference *compare.Difference `json:"difference,omitempty"`
 }
 
 func runVerify(cmd *cobra.Command, dir string, f verifyFlags, output cli.Output) error {
@@ -74,7 +75,7 @@ func runVerify(cmd *cobra.Command, dir string, f verifyFlags, output cli.Output)
 			return err
 		}
 		v.Rebuilt = true
-		v.Difference, err = verify.Reproduce(cmd.Context(), dir, func(ctx context.Context, out string) error { return f.again(ctx, dir, out, p) })
+		v.Difference, err = compare.Reproduce(cmd.Context(), dir, func(ctx context.Context, out string) error { return f.again(ctx, dir, out, p) })
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package verify examines a finished build: the signature of its index, every
 // byte of every file, and whether what the files hold agrees with the index and
-// with each other. It also says where two builds differ first.
+// with each other.
 //
 // Wherever it can it uses other code than the maker did: its own reader of
 // partition tables, qemu-img for qcow2, veritysetup for the verity tree.

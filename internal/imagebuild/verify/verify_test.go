@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,8 +34,8 @@ func TestMain(m *testing.M) {
 func copyOf(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "build")
-	if out, err := exec.Command("cp", "-a", "--sparse=always", original, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if err := buildtest.Copy(t.Context(), original, dir); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -53,17 +52,7 @@ func verify(t *testing.T, dir string) Report {
 // flip changes one byte of a file, also one in a hole.
 func flip(t *testing.T, dir, name string, at int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var b [1]byte
-	if _, err := f.ReadAt(b[:], at); err != nil {
-		t.Fatal(err)
-	}
-	b[0] ^= 0x01
-	if _, err := f.WriteAt(b[:], at); err != nil {
+	if err := buildtest.Flip(dir, name, at); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,7 @@
-package verify
+// Package compare says where two builds differ first, in words that lead to the
+// cause: the path inside a squashfs, a FAT or an initramfs, not just a byte. It
+// also builds again to find out whether a build can be reproduced.
+package compare
 
 import (
 	"bytes"
@@ -33,11 +36,11 @@ func (d Difference) String() string {
 	return d.File + ": " + d.Where + ": " + d.What
 }
 
-// Compare compares two builds byte by byte and describes the first difference, or
+// Builds compares two builds byte by byte and describes the first difference, or
 // returns nil. First means first in the order of causes: a changed plan before the
 // seeds and the initramfs, these before the image that holds them, and the image
 // before its compressed forms and the documents that name its digest.
-func Compare(ctx context.Context, dirA, dirB string) (*Difference, error) {
+func Builds(ctx context.Context, dirA, dirB string) (*Difference, error) {
 	a, b := side{dir: dirA, name: "first build"}, side{dir: dirB, name: "second build"}
 	if err := errors.Join(a.read(), b.read()); err != nil {
 		return nil, fmt.Errorf("comparing builds: %w", err)
@@ -225,14 +228,17 @@ func quote(line []byte) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// head is the first megabytes of a document.
+// maxText bounds what is read of a document, bytes.
+const maxText = 32 << 20
+
+// head is the beginning of a document.
 func head(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxDocument))
+	return io.ReadAll(io.LimitReader(f, maxText))
 }
 
 // firstByte is the offset of the first byte in which two files differ, or -1. It

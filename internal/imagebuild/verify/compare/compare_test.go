@@ -1,6 +1,8 @@
-package verify
+package compare
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +12,34 @@ import (
 	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/imagebuild/verify/buildtest"
 )
+
+// original is the build that the tests compare with.
+var original string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "compare-*")
+	if err == nil {
+		original = filepath.Join(dir, "build")
+		err = buildtest.Build(context.Background(), original, buildtest.Default())
+	}
+	if err != nil {
+		os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// copyOf is a copy of the build that a test may spoil.
+func copyOf(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "build")
+	if err := buildtest.Copy(t.Context(), original, dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
 
 // variant builds again with one change.
 func variant(t *testing.T, change func(*buildtest.Spec)) string {
@@ -26,9 +56,9 @@ func variant(t *testing.T, change func(*buildtest.Spec)) string {
 	return dir
 }
 
-func compare(t *testing.T, a, b string) string {
+func difference(t *testing.T, a, b string) string {
 	t.Helper()
-	d, err := Compare(t.Context(), a, b)
+	d, err := Builds(t.Context(), a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +69,7 @@ func compare(t *testing.T, a, b string) string {
 }
 
 func TestEqualBuildsDoNotDiffer(t *testing.T) {
-	if got := compare(t, original, variant(t, func(*buildtest.Spec) {})); got != "" {
+	if got := difference(t, original, variant(t, func(*buildtest.Spec) {})); got != "" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -63,7 +93,7 @@ func TestCauseOfADifferenceIsNamed(t *testing.T) {
 		"seed":           {func(s *buildtest.Spec) { s.Seed["user-data"] = "#cloud-config\nhostname: n2\n" }, `seeds/n1/user-data: line 2: "hostname: n1" in the first build, "hostname: n2" in the second`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := compare(t, original, variant(t, c.change))
+			got := difference(t, original, variant(t, c.change))
 			want := c.want
 			if name == "size in slot" {
 				want = strings.Replace(want, " 5\"", " 10\"", 1)
@@ -93,16 +123,10 @@ func TestPlantedBytesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := copyOf(t)
-			at := c.at
-			if at < 0 {
-				st, err := os.Stat(filepath.Join(dir, c.file))
-				if err != nil {
-					t.Fatal(err)
-				}
-				at += st.Size()
+			if err := buildtest.Flip(dir, c.file, c.at); err != nil {
+				t.Fatal(err)
 			}
-			flip(t, dir, c.file, at)
-			got := compare(t, original, dir)
+			got := difference(t, original, dir)
 			if !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -112,10 +136,41 @@ func TestPlantedBytesAreNamed(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "vmlinuz")); err != nil {
 		t.Fatal(err)
 	}
-	if got := compare(t, original, dir); got != "vmlinuz: is missing in the second build" {
+	if got := difference(t, original, dir); got != "vmlinuz: is missing in the second build" {
 		t.Errorf("got %q", got)
 	}
-	if got := compare(t, dir, original); got != "vmlinuz: is missing in the first build" {
+	if got := difference(t, dir, original); got != "vmlinuz: is missing in the first build" {
 		t.Errorf("got %q", got)
+	}
+}
+
+func TestReproduceBuildsBesideAndLeavesNothing(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "build")
+	if err := buildtest.Copy(t.Context(), original, dir); err != nil {
+		t.Fatal(err)
+	}
+	same := func(ctx context.Context, out string) error { return buildtest.Copy(ctx, original, out) }
+	if d, err := Reproduce(t.Context(), dir, same); err != nil || d != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+	signedByAnother := func(ctx context.Context, out string) error {
+		return errors.Join(buildtest.Copy(ctx, original, out), buildtest.Flip(out, artifact.SignatureName, 60))
+	}
+	if d, err := Reproduce(t.Context(), dir, signedByAnother); err != nil || d != nil {
+		t.Errorf("another signature: %v, %v", d, err)
+	}
+	other := func(ctx context.Context, out string) error {
+		return errors.Join(buildtest.Copy(ctx, original, out), buildtest.Flip(out, "vmlinuz", 3))
+	}
+	if d, err := Reproduce(t.Context(), dir, other); err != nil || d == nil || d.String() != "vmlinuz: byte 3: content differs" {
+		t.Errorf("%v, %v", d, err)
+	}
+	broken := errors.New("no space")
+	if _, err := Reproduce(t.Context(), dir, func(context.Context, string) error { return broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if left, err := os.ReadDir(parent); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
