@@ -14,9 +14,14 @@ import (
 
 // run parses args, runs the command they name, and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return runOn(usb.Host{}, args, stdin, stdout, stderr)
+}
+
+// runOn is run on a machine with the devices of host.
+func runOn(host usb.Host, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	root := newRoot()
+	root := newRoot(host)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -24,7 +29,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return cli.Exit(stderr, root.ExecuteContext(ctx))
 }
 
-func newRoot() *cobra.Command {
+func newRoot(host usb.Host) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "imagebuild",
 		Short: "build bootable appliance images and their cloud-init seeds",
@@ -39,6 +44,6 @@ data, 4 timed out.`,
 	}
 	root.SetFlagErrorFunc(cli.UsageError)
 	root.AddCommand(newValidateCmd(), newSchemaCmd(), newProfileCmd(), newPlanCmd(), newBuildCmd(), newSeedCmd(), newPinCmd(), newFetchCmd(),
-		newVerifyCmd(), newUSBCmd(usb.Host{}))
+		newVerifyCmd(), newUSBCmd(host))
 	return root
 }

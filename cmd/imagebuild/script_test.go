@@ -11,7 +11,7 @@ import (
 var update = flag.Bool("update", false, "write what the scripts see to their golden files")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"imagebuild": main})
+	testscript.Main(m, scriptPrograms())
 }
 
 // TestScripts runs every testdata/script/*.txtar as a person would use the

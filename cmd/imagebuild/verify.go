@@ -59,7 +59,7 @@ Exit code 1 means that something is wrong with the build.`,
 // verdict is what verify found.
 type verdict struct {
 	verify.Report
-	Rebuilt    bool               `json:"rebuilt"` // whether it was built again
+	Rebuilt    bool                `json:"rebuilt"` // whether it was built again
 	Difference *compare.Difference `json:"difference,omitempty"`
 }
 

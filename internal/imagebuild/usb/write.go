@@ -32,7 +32,7 @@ func Write(ctx context.Context, m *Image, t Target, p progress.Reporter) error {
 	// The order is the point: what could boot goes first and comes last.
 	for _, step := range []func(context.Context) error{w.invalidate, w.body, w.end, w.readBack, w.start} {
 		if err := step(ctx); err != nil {
-			if errors.Is(err, context.Canceled) {
+			if ctx.Err() != nil {
 				err = fmt.Errorf("interrupted (%w)", err)
 			}
 			return diag.WithHint(fmt.Errorf("the device is not bootable and its old content is lost: %w", err), hint(err))
