@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ var (
 	ErrExpired   = errors.New("the archive's index is out of date")
 	ErrSuite     = errors.New("the archive has no such suite")
 	ErrIndex     = errors.New("the archive's index is not what its signature says")
+	ErrSpace     = errors.New("no space left for the package indexes")
 	ErrUnknown   = errors.New("unknown package")
 	ErrConflict  = errors.New("the packages do not fit together")
 )
@@ -34,6 +36,8 @@ func (r *root) explainUpdate(said string, err error) error {
 		words *regexp.Regexp
 		hint  string
 	}{
+		{ErrSpace, regexp.MustCompile(`No space left on device|not enough (free )?space`),
+			"free some space in " + filepath.Dir(r.dir) + ", or set TMPDIR to another place; about 100 MiB are needed"},
 		{ErrSignature, regexp.MustCompile(`NO_PUBKEY|BADSIG|EXPKEYSIG|REVKEYSIG|not signed|invalid signature|Clearsigned file|couldn't be verified|NODATA`),
 			"the mirror may be broken or tampered with; try another one, and see that package debian-archive-keyring is current (keyring: " + r.req.Keyring + ")"},
 		{ErrExpired, regexp.MustCompile(`is expired|not valid yet`),

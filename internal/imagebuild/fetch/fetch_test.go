@@ -202,30 +202,36 @@ func TestAnArchiveThatMovedOn(t *testing.T) {
 func TestServersWithoutRanges(t *testing.T) {
 	files := one()
 	good := files[aptDeb]
-	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
-		"ignores the range": func(w http.ResponseWriter, _ *http.Request) { w.Write(good) },
-		"another range": func(w http.ResponseWriter, _ *http.Request) {
+	for name, c := range map[string]struct {
+		requests int
+		answer   func(w http.ResponseWriter)
+	}{
+		"ignores the range": {1, func(w http.ResponseWriter) { w.Write(good) }},
+		"another range": {2, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Range", "bytes 5-9/10")
-			w.WriteHeader(206)
+			w.WriteHeader(http.StatusPartialContent)
 			w.Write(good[5:10])
-		},
-		"range not satisfiable": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(416) },
+		}},
+		"range not satisfiable": {2, func(w http.ResponseWriter) { w.WriteHeader(http.StatusRequestedRangeNotSatisfiable) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := openCache(t)
-			part(t, c.Dir(), digest.Of(good), good[:1000])
+			cache := openCache(t)
+			part(t, cache.Dir(), digest.Of(good), good[:1000])
 			a := newArchive(t, files)
-			a.fault = func(w http.ResponseWriter, r *http.Request, n int) bool {
+			a.fault = func(w http.ResponseWriter, _ *http.Request, n int) bool {
 				if n == 1 {
-					answer(w, r)
+					c.answer(w)
 				}
 				return n == 1
 			}
-			if _, err := a.fetcher(c).Sets(t.Context(), lockOf(files), pin.SetRootfs); err != nil {
+			if _, err := a.fetcher(cache).Sets(t.Context(), lockOf(files), pin.SetRootfs); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Verify(t.Context(), digest.Of(good)); err != nil {
+			if err := cache.Verify(t.Context(), digest.Of(good)); err != nil {
 				t.Error(err)
+			}
+			if asked := a.asked(); len(asked) != c.requests || !strings.HasSuffix(asked[0], "bytes=1000-") {
+				t.Errorf("asked %v", asked)
 			}
 		})
 	}
