@@ -3,7 +3,9 @@ package provenance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/slipway/slipway/internal/hosttool"
@@ -23,8 +25,11 @@ func HostTools(ctx context.Context, names ...string) ([]Tool, error) {
 	return out, nil
 }
 
-// ask returns the first line that the tool says about itself. Some say it on
-// standard error, and mksquashfs and mkfs.vfat end with an error when asked.
+// version is what a line must hold to be one about the version.
+var version = regexp.MustCompile(`[0-9]+\.[0-9]+`)
+
+// ask returns the first line with a version that the tool says about itself. Some
+// say it on standard error, and mkfs.vfat in its help only.
 func ask(ctx context.Context, name string) (string, error) {
 	if _, err := hosttool.Find(name); err != nil {
 		return "", err
@@ -36,11 +41,14 @@ func ask(ctx context.Context, name string) (string, error) {
 	case "mkfs.vfat", "fsck.vfat":
 		flag = "--help"
 	}
-	var said bytes.Buffer
-	err := hosttool.Run(ctx, hosttool.Cmd{Name: name, Args: []string{flag}, Stdout: &said, Stderr: &said})
-	line, _, _ := strings.Cut(strings.TrimSpace(said.String()), "\n")
-	if line == "" && err != nil {
-		return "", err
+	// Two buffers: what comes first of two streams is chance, and the statement
+	// must not depend on it.
+	var out, talk bytes.Buffer
+	err := hosttool.Run(ctx, hosttool.Cmd{Name: name, Args: []string{flag}, Stdout: &out, Stderr: &talk})
+	for line := range strings.Lines(out.String() + "\n" + talk.String()) {
+		if version.MatchString(line) {
+			return strings.TrimSpace(line), nil
+		}
 	}
-	return strings.TrimSpace(line), nil
+	return "", errors.Join(fmt.Errorf("%s does not say its version", name), err)
 }
