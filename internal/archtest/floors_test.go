@@ -35,6 +35,7 @@ var floors = map[string]floor{
 	"internal/machine":    contracts,
 	"internal/pin":        contracts,
 	"internal/plan":       contracts,
+	"internal/pxed/pxe":   contracts,
 	"internal/profile":    contracts,
 	"internal/seed":       contracts,
 
@@ -47,14 +48,17 @@ var floors = map[string]floor{
 	"internal/node/efivar":  drivers,
 	"internal/node/record":  drivers,
 	"internal/profilefile":  drivers,
+	"internal/pxed/listen":  drivers,
 
 	"internal/imagebuild/": makers,
 	"internal/node/":       makers,
+	"internal/pxed/":       makers,
 
 	"internal/imagebuild":        stories,
 	"internal/imagebuild/verify": stories,
 	"internal/node":              stories,
 	"internal/pinning":           stories,
+	"internal/pxed":              stories,
 
 	"cmd":               programs,
 	"internal/archtest": programs,

@@ -1,0 +1,211 @@
+package dhcpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/pxed/pxe"
+	"github.com/slipway/slipway/internal/pxed/pxe/lease"
+)
+
+// link is one interface with its ports open.
+type link struct {
+	Interface
+	server *Server
+	log    *slog.Logger
+	ports  []uint16
+	conns  []*net.UDPConn
+	frames *frames // nil without the privilege
+
+	mu      sync.Mutex // of what follows
+	leases  *lease.Table
+	tracker pxe.Tracker
+}
+
+func (l *link) closePorts() {
+	for _, c := range l.conns {
+		c.Close()
+	}
+}
+
+// read answers requests until the port is closed.
+func (l *link) read(ctx context.Context, conn *net.UDPConn, port uint16) error {
+	buf := make([]byte, 4096) // DHCP messages are made for one Ethernet frame
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil: // the interface went away
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("reading DHCP requests on %s: %w", l.Name, err)
+		}
+		l.handle(ctx, conn, port, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), buf[:n])
+	}
+}
+
+// handle answers one request. What cannot be parsed is no DHCP and gets no answer.
+func (l *link) handle(ctx context.Context, conn *net.UDPConn, port uint16, from netip.AddrPort, b []byte) {
+	p, err := dhcpv4.FromBytes(b)
+	if err != nil {
+		l.log.Debug("not a DHCP message", "from", from, "err", err)
+		return
+	}
+	q := pxe.Request{Packet: p, Client: pxe.Classify(p), Port: port, From: from}
+	q.Verdict = l.verdict(ctx, q.Client)
+	if l.leases != nil && port == pxe.PortServer && q.Verdict != pxe.Ignore && q.Client.MAC != "" {
+		if q.Grant, err = l.grant(ctx, q); err != nil {
+			l.log.Error("no lease can be given", "mac", q.Client.MAC, "err", err)
+			return
+		}
+	}
+	d := pxe.Decide(q, l.Config)
+	if d.Reply != nil {
+		if err := l.send(conn, d); err != nil {
+			d = pxe.Decision{Gave: pxe.GaveNothing, Why: "sending the answer: " + err.Error(), Notable: true}
+		}
+	}
+	l.record(ctx, q, d)
+}
+
+// verdict asks what is known about a netboot client. Who cannot answer in time
+// does not keep a machine from its script, which decides for good.
+func (l *link) verdict(ctx context.Context, c pxe.Client) pxe.Verdict {
+	if l.server.cfg.Verdicts == nil || !c.IsPXE() || c.MAC == "" {
+		return pxe.Netboot
+	}
+	ctx, cancel := context.WithTimeout(ctx, verdictTime)
+	defer cancel()
+	v, err := l.server.cfg.Verdicts.Verdict(ctx, c)
+	if err != nil {
+		l.log.Warn("no verdict, the script will decide", "mac", c.MAC, "err", err)
+		return pxe.Netboot
+	}
+	return v
+}
+
+// grant asks the leases and makes durable what must be before it is told.
+func (l *link) grant(ctx context.Context, q pxe.Request) (pxe.Grant, error) {
+	l.mu.Lock()
+	a := l.leases.Answer(time.Now(), q.Packet, q.Client, l.Config.Server)
+	l.mu.Unlock()
+	if a.Save == nil || l.server.cfg.Store == nil {
+		return a.Grant, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, saveTime)
+	defer cancel()
+	if err := l.server.cfg.Store.Save(ctx, *a.Save); err != nil {
+		return pxe.Grant{}, fmt.Errorf("keeping the lease of %s: %w", a.Save.Addr, err)
+	}
+	return a.Grant, nil
+}
+
+func (l *link) send(conn *net.UDPConn, d pxe.Decision) error {
+	b := d.Reply.ToBytes()
+	if d.To.MAC != "" && l.frames != nil {
+		return l.frames.send(l.Config.Server, d.To, b)
+	}
+	to := d.To
+	if to.MAC != "" {
+		to = pxe.Broadcast()
+	}
+	_, err := conn.WriteToUDPAddrPort(b, to.Addr)
+	return err
+}
+
+// record counts and logs a decision, and follows what the machine makes of it.
+func (l *link) record(ctx context.Context, q pxe.Request, d pxe.Decision) {
+	c := q.Client
+	if l.server.cfg.Counters != nil {
+		l.server.cfg.Counters.DHCP(c.Firmware.String(), string(d.Gave))
+	}
+	level := slog.LevelInfo
+	switch {
+	case d.Notable:
+		level = slog.LevelWarn
+	case d.Gave == pxe.GaveNothing:
+		level = slog.LevelDebug
+	}
+	if l.log.Enabled(ctx, level) {
+		l.log.LogAttrs(ctx, level, "dhcp", attributes(q, d)...)
+	}
+	if warning := l.follow(q, d); warning != "" {
+		l.log.Warn("machine is not netbooting", "mac", c.MAC, "why", warning)
+	}
+}
+
+func attributes(q pxe.Request, d pxe.Decision) []slog.Attr {
+	c := q.Client
+	out := []slog.Attr{
+		slog.String("mac", string(c.MAC)), slog.String("asked", c.Type.String()), slog.Int("port", int(q.Port)),
+		slog.String("gave", string(d.Gave)), slog.String("why", d.Why),
+	}
+	if c.IsPXE() {
+		out = append(out, slog.String("firmware", c.Firmware.String()), slog.Bool("ipxe", c.IPXE), slog.String("uuid", c.UUID), slog.String("verdict", q.Verdict.String()))
+	}
+	if c.VendorClass != "" {
+		out = append(out, slog.String("class", c.VendorClass))
+	}
+	if d.Reply != nil && d.Reply.BootFileName != "" {
+		out = append(out, slog.String("file", d.Reply.BootFileName))
+	}
+	if c.Relay.IsValid() {
+		out = append(out, slog.Any("relay", c.Relay))
+	}
+	return out
+}
+
+// follow tells the tracker what happened.
+func (l *link) follow(q pxe.Request, d pxe.Decision) string {
+	c := q.Client
+	if c.MAC == "" || !c.IsPXE() {
+		return ""
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case q.Port == pxe.PortPXE && d.Reply != nil, c.IPXE:
+		l.tracker.Followed(c.MAC)
+	case c.Type == dhcpv4.MessageTypeRequest && q.Port == pxe.PortServer:
+		wanted, _ := netip.AddrFromSlice(q.Packet.Options.Get(dhcpv4.OptionRequestedIPAddress))
+		l.tracker.Leased(time.Now(), c.MAC, wanted.Unmap())
+	case c.Type == dhcpv4.MessageTypeDiscover && d.Reply != nil:
+		return l.tracker.Offered(time.Now(), c.MAC, l.Config.Mode)
+	}
+	return ""
+}
+
+func (l *link) followed(mac cluster.MAC) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tracker.Followed(mac)
+}
+
+func (l *link) owner(addr netip.Addr) (cluster.MAC, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leases != nil {
+		return l.leases.Owner(addr)
+	}
+	return l.tracker.Owner(addr)
+}
+
+func (l *link) all() []lease.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.leases == nil {
+		return nil
+	}
+	return l.leases.Leases()
+}
