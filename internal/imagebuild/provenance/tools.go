@@ -26,7 +26,7 @@ func HostTools(ctx context.Context, names ...string) ([]Tool, error) {
 }
 
 // version is what a line must hold to be one about the version.
-var version = regexp.MustCompile(`[0-9]+\.[0-9]+`)
+var version = regexp.MustCompile(`version [0-9]|[0-9]+\.[0-9]+`)
 
 // ask returns the first line with a version that the tool says about itself. Some
 // say it on standard error, and mkfs.vfat in its help only.
