@@ -16,7 +16,7 @@ var owners = map[string][]string{
 	"github.com/dustin/go-humanize":         {"internal/cli", "cmd"},
 	"github.com/google/renameio":            {driversAndUp},
 	"github.com/hiddeco/sshsig":             {"internal/artifact"},
-	"github.com/insomniacslk/dhcp":         {"internal/pxed/dhcpd", "internal/pxed/pxe", "internal/node", "vm-test"},
+	"github.com/insomniacslk/dhcp":          {"internal/pxed/dhcpd", "internal/pxed/pxe", "internal/node", "vm-test"},
 	"github.com/klauspost/compress":         {"internal/artifact/unpack", "internal/imagebuild"},
 	"github.com/rogpeppe/go-internal":       {testsOnly},
 	"github.com/santhosh-tekuri/jsonschema": {testsOnly},
