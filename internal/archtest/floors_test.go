@@ -31,6 +31,7 @@ var floors = map[string]floor{
 	"images":              contracts,
 	"internal/artifact":   contracts,
 	"internal/bootentry":  contracts,
+	"internal/diskselect": contracts,
 	"internal/disklayout": contracts,
 	"internal/machine":    contracts,
 	"internal/pin":        contracts,

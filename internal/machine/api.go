@@ -43,10 +43,11 @@ type Action string
 
 // The actions.
 const (
-	ActionBootDisk Action = "boot-disk" // the default: start what is on the disk
-	ActionInstall  Action = "install"   // only for an armed machine
-	ActionWait     Action = "wait"      // ask again after Reply.After seconds
-	ActionPowerOff Action = "power-off"
+	ActionBootDisk  Action = "boot-disk" // the default: start what is on the disk
+	ActionInstall   Action = "install"   // only for an armed machine
+	ActionInventory Action = "inventory" // start the installer to report, and to write nothing
+	ActionWait      Action = "wait"      // ask again after Reply.After seconds
+	ActionPowerOff  Action = "power-off"
 )
 
 // Reply is the answer to a report.

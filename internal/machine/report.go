@@ -77,7 +77,9 @@ type Disk struct {
 }
 
 // Signature is something recognisable on a disk or one of its partitions: a
-// partition table, a file system, a member of md, LVM or ZFS.
+// partition table, a file system, a member of md, LVM or ZFS. Each partition of a
+// GPT is listed with its name as Label and Type "partition", whatever is in it; what
+// is recognised in it is a Signature of its own.
 type Signature struct {
 	Partition int    `json:"partition,omitempty"` // 0 is the disk itself
 	Type      string `json:"type"`                // gpt, dos, ext4, xfs, vfat, ntfs, linux_raid_member, LVM2_member, zfs_member, squashfs …
