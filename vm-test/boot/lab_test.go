@@ -115,7 +115,12 @@ func (l *lab) install(t *testing.T, name string) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(m.close)
+	t.Cleanup(func() {
+		m.close()
+		if t.Failed() {
+			t.Logf("the console of %s ends in:\n%s", name, m.Serial[0].Tail())
+		}
+	})
 	return m
 }
 

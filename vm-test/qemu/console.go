@@ -100,11 +100,11 @@ func (c *Console) since(n int) []byte {
 }
 
 func (c *Console) missing(re, why string) error {
-	return fmt.Errorf("waiting for %q on %s: %s; it ends in:\n%s", re, c.path, why, c.tail())
+	return fmt.Errorf("waiting for %q on %s: %s; it ends in:\n%s", re, c.path, why, c.Tail())
 }
 
-// tail is the end of the console, indented.
-func (c *Console) tail() string {
+// Tail is the end of the console, indented.
+func (c *Console) Tail() string {
 	lines := strings.Split(strings.TrimSpace(c.Text()), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	return "    " + strings.Join(lines, "\n    ")

@@ -49,7 +49,7 @@ func (v *VM) SSH(ctx context.Context, user string, privateKey []byte, limit time
 		case <-v.exited:
 			return nil, fmt.Errorf("logging in as %s: the machine has ended; last: %w", user, err)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("logging in as %s for %s: %w; the console ends in:\n%s", user, limit, err, v.Serial[0].tail())
+			return nil, fmt.Errorf("logging in as %s for %s: %w; the console ends in:\n%s", user, limit, err, v.Serial[0].Tail())
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (v *VM) Wait(ctx context.Context, limit time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(limit):
-		return fmt.Errorf("machine %s is not off after %s; its console ends in:\n%s", v.cfg.Name, limit, v.Serial[0].tail())
+		return fmt.Errorf("machine %s is not off after %s; its console ends in:\n%s", v.cfg.Name, limit, v.Serial[0].Tail())
 	}
 }
 

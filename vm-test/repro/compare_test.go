@@ -28,29 +28,30 @@ func files(dir string) ([]string, error) {
 	return names, err
 }
 
-// difference says in what two builds differ first, or "" when they are equal.
-func difference(a, b string) (string, error) {
+// differences says in what two builds differ: for each file, from where on.
+func differences(a, b string) ([]string, error) {
 	inA, err := files(a)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	inB, err := files(b)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !slices.Equal(inA, inB) {
-		return fmt.Sprintf("files %q and %q", inA, inB), nil
+		return []string{fmt.Sprintf("files %q and %q", inA, inB)}, nil
 	}
+	var found []string
 	for _, name := range inA {
 		at, err := firstByte(filepath.Join(a, name), filepath.Join(b, name))
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		if at >= 0 {
-			return fmt.Sprintf("%s from byte %d on", name, at), nil
+			found = append(found, fmt.Sprintf("%s from byte %d on", name, at))
 		}
 	}
-	return "", nil
+	return found, nil
 }
 
 // firstByte is where two files begin to differ, -1 if they do not.

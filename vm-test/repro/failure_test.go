@@ -62,9 +62,10 @@ func fullCache(t *testing.T, warm *workshop) {
 	w := open(t, "fullcache")
 	w.makeKey(t)
 	w.fillFrom(t, warm)
-	must(t, os.RemoveAll(w.path("cache", "stage")))
-	must(t, os.Mkdir(w.path("cache", "stage"), 0o755))
-	w.inMounts(`mount -t tmpfs -o size=16m tmpfs "$0/cache/tmp"`)
+	must(t, os.Mkdir(w.path("blobs"), 0o755))
+	w.inMounts(`mount --bind "$0/cache/sha256" "$0/blobs"
+mount -t tmpfs -o size=16m tmpfs "$0/cache"
+ln -s "$0/blobs" "$0/cache/sha256"`)
 	w.build(t.Context(), t).complains(t, exit.Failed, `(?i)disk full|no space left`, `free|space`)
 }
 

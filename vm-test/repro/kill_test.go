@@ -86,8 +86,8 @@ func (w *workshop) survivesKills(t *testing.T) outcome {
 // to the old one or to the new one, complete, at any moment.
 func (w *workshop) survivesKillsLate(t *testing.T) {
 	for range 4 {
-		w.killAt(t, 500*time.Millisecond, 8*time.Second, "--node", "n2")
-		w.killAt(t, 500*time.Millisecond, 8*time.Second, "--node", "n1")
+		w.killAt(t, 200*time.Millisecond, 4*time.Second, "--node", "n2")
+		w.killAt(t, 200*time.Millisecond, 4*time.Second, "--node", "n1")
 	}
 	w.succeed(t)
 	checkComplete(t, w.path("out", "lab"))

@@ -68,7 +68,7 @@ func (r reader) readDisk(t *testing.T) {
 		t.Errorf("sgdisk -v: %s", got)
 	}
 	tool(t, "qemu-img", "check", "-q", qcow2)
-	tool(t, "qemu-img", "compare", "-q", "-s", "-f", "raw", "-F", "qcow2", raw, qcow2)
+	tool(t, "qemu-img", "compare", "-q", "-f", "raw", "-F", "qcow2", raw, qcow2)
 	tool(t, "zstd", "-q", "-t", packed)
 	unpacked := filepath.Join(r.tmp, "unpacked")
 	tool(t, "zstd", "-q", "-d", "--sparse", "-o", unpacked, packed)

@@ -1,7 +1,9 @@
 package repro
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -56,17 +58,18 @@ func checkMemory(t *testing.T, o outcome) {
 // that one would have been found.
 func checkSame(t *testing.T, mine, theirs *workshop) {
 	a, b := mine.path("out", "lab"), theirs.path("out", "lab")
-	got, err := difference(a, b)
+	found, err := differences(a, b)
 	must(t, err)
-	if got != "" {
-		t.Fatalf("the two builds differ in %s", got)
+	if len(found) > 0 {
+		t.Fatalf("the two builds differ in:\n%s", strings.Join(found, "\n"))
 	}
 	seed := theirs.path("out", "lab", "seeds", "n1", "user-data")
 	text, err := os.ReadFile(seed)
 	must(t, err)
 	text[len(text)/2] ^= 1
 	must(t, os.WriteFile(seed, text, 0o644))
-	if got, err = difference(a, b); err != nil || got == "" {
-		t.Errorf("a planted difference is not found: %q, %v", got, err)
+	want := fmt.Sprintf("seeds/n1/user-data from byte %d on", len(text)/2)
+	if found, err = differences(a, b); err != nil || len(found) != 1 || found[0] != want {
+		t.Errorf("the planted difference, %s, is not what is found: %q, %v", want, found, err)
 	}
 }
