@@ -26,9 +26,20 @@ func Open() *Consoles {
 	if f, err := os.OpenFile("/dev/kmsg", os.O_WRONLY|unix.O_NOCTTY, 0); err == nil {
 		c.kmsg = f
 	}
+	c.Reopen()
+	return c
+}
+
+// Reopen opens the consoles anew. When a shell that had one of them as its terminal
+// ends, the kernel hangs up whoever else has it open.
+func (c *Consoles) Reopen() {
+	for _, f := range c.files {
+		f.Close()
+	}
+	c.files = nil
 	list, err := os.ReadFile("/proc/consoles")
 	if err != nil {
-		return c
+		return
 	}
 	for _, name := range Names(string(list)) {
 		// Non-blocking, so that a read can be given up when a countdown ends.
@@ -37,7 +48,6 @@ func Open() *Consoles {
 			c.files = append(c.files, f)
 		}
 	}
-	return c
 }
 
 // Names returns the device names in the text of /proc/consoles.

@@ -88,10 +88,10 @@ func (t Trouble) Text() string {
 	} else {
 		fmt.Fprintf(&s, "Slipway: this node cannot start from slot %s.\n", t.Slot)
 	}
-	fmt.Fprintf(&s, "  while:  %s\n", t.Doing)
-	fmt.Fprintf(&s, "  error:  %v\n", t.Err)
+	s.WriteString(entry("while:", t.Doing))
+	s.WriteString(entry("error:", t.Err.Error()))
 	if hint := diag.HintOf(t.Err); hint != "" {
-		fmt.Fprintf(&s, "  hint:   %s\n", hint)
+		s.WriteString(entry("hint:", hint))
 	}
 	s.WriteString(rule)
 	s.WriteString("Type a number and press Enter:\n")
@@ -99,6 +99,21 @@ func (t Trouble) Text() string {
 		fmt.Fprintf(&s, "  %d  %s\n", i+1, o.Text)
 	}
 	return s.String()
+}
+
+// entry is a named text, broken between words so that it fits a console of 80 columns.
+func entry(name, text string) string {
+	const width, indent = 78, "          "
+	line := fmt.Sprintf("  %-7s", name)
+	var s strings.Builder
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > width && line != indent[1:] {
+			s.WriteString(line + "\n")
+			line = indent[1:]
+		}
+		line += " " + word
+	}
+	return s.String() + line + "\n"
 }
 
 // Run shows the trouble and carries out what is chosen. It returns when the boot
@@ -114,6 +129,7 @@ func Run(c *console.Consoles, t Trouble) {
 			return
 		case Shell:
 			shell(c, t, from)
+			c.Reopen()
 		case OtherSlot:
 			if err := efivar.Set(efivar.Dir, efivar.EntryOneShot, t.OtherEntry); err != nil {
 				c.Tell(fmt.Sprintf("the boot loader cannot be told: %v\nchoose the entry in its menu instead (hold Space while it starts)\n", err))

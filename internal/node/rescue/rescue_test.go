@@ -50,7 +50,7 @@ func TestOffers(t *testing.T) {
 
 func TestText(t *testing.T) {
 	text := Trouble{Slot: "a", Doing: "verifying the slot",
-		Err: diag.WithHint(errors.New("it is damaged"), "write it again"), OtherEntry: "slot-b.conf", OtherOffered: true}.Text()
+		Err: diag.WithHint(errors.New("it is damaged"), "write it again"+strings.Repeat(" and again", 20)), OtherEntry: "slot-b.conf", OtherOffered: true}.Text()
 	for _, want := range []string{"from slot a", "while:  verifying the slot", "error:  it is damaged", "hint:   write it again",
 		"1  try again", "2  restart with the other slot (slot-b.conf)", "3  restart\n"} {
 		if !strings.Contains(text, want) {
