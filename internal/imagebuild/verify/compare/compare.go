@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/slipway/slipway/internal/artifact"
+	"github.com/slipway/slipway/internal/hosttool"
 	"github.com/slipway/slipway/internal/imagebuild/chunk"
 )
 
@@ -136,7 +137,16 @@ func compareFile(ctx context.Context, a, b side, f artifact.File) (*Difference, 
 		return nil, err
 	}
 	d := &Difference{File: f.Name, Where: fmt.Sprintf("byte %d", at), What: "content differs"}
-	return d, describe(ctx, a, b, f, at, d)
+	err = describe(ctx, a, b, f, at, d)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, hosttool.ErrMissing):
+		return nil, err
+	case err != nil: // one of them is damaged, which is a difference as well
+		d.What = "content differs, and one of the two cannot be read: " + strings.Join(strings.Fields(err.Error()), " ")
+	}
+	return d, nil
 }
 
 // describe looks into the file for what a person would call the difference.

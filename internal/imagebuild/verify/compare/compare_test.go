@@ -118,6 +118,8 @@ func TestPlantedBytesAreNamed(t *testing.T) {
 		"slot b":     {"disk.raw", 380 << 20, "partition 3 (slipway-b), byte"},
 		"compressed": {"disk.raw.zst", 30, "disk.raw.zst: byte 30, chunk 0 (protective MBR): the same image is compressed in another way"},
 		"qcow2":      {"disk.qcow2", 70000, "disk.qcow2: byte 70000: content differs"},
+		"slot data":  {"slot.squashfs", 300000, "slot.squashfs: byte 300000: usr/lib/big differs in content"},
+		"slot start": {"slot.squashfs", 0, "slot.squashfs: byte 0: content differs, and one of the two cannot be read: unsquashfs"},
 		"verity":     {"slot.squashfs", -10, "slot.squashfs: byte"},
 		"signature":  {artifact.SignatureName, 100, "index.json.sig: line 2"},
 	} {
