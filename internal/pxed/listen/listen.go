@@ -21,31 +21,40 @@ import (
 // own address and for broadcasts. The kernel lets no second program have the port
 // on this interface, and none on all interfaces.
 func UDP(ctx context.Context, iface string, port uint16) (*net.UDPConn, error) {
-	return open(ctx, iface, netip.AddrPortFrom(netip.IPv4Unspecified(), port))
+	config := net.ListenConfig{Control: onInterface(iface)}
+	conn, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(netip.IPv4Unspecified(), port).String())
+	if err != nil {
+		return nil, Explain(err, "udp", iface, port)
+	}
+	return conn.(*net.UDPConn), nil
 }
 
-// Reply opens a free port on the host's own address for one conversation. It takes
-// no port by number, so its errors are the kernel's.
-func Reply(ctx context.Context, iface string, own netip.Addr) (*net.UDPConn, error) {
-	return open(ctx, iface, netip.AddrPortFrom(own, 0))
+// Conversation opens a free port on the host's own address for packets from and to
+// one peer only.
+func Conversation(ctx context.Context, iface string, own netip.Addr, peer netip.AddrPort) (net.Conn, error) {
+	dialer := net.Dialer{
+		LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(own, 0)),
+		Control:   onInterface(iface),
+	}
+	conn, err := dialer.DialContext(ctx, "udp4", peer.String())
+	if err != nil {
+		return nil, fmt.Errorf("opening a port for %s on %s: %w", peer, iface, err)
+	}
+	return conn, nil
 }
 
-func open(ctx context.Context, iface string, at netip.AddrPort) (*net.UDPConn, error) {
-	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
+// onInterface binds a socket to an interface; everybody may, since Linux 5.7.
+func onInterface(name string) func(string, string, syscall.RawConn) error {
+	return func(_, _ string, raw syscall.RawConn) error {
 		var err error
 		controlled := raw.Control(func(fd uintptr) {
 			err = errors.Join(
-				unix.BindToDevice(int(fd), iface), // free for everybody since Linux 5.7
+				unix.BindToDevice(int(fd), name),
 				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BROADCAST, 1),
 			)
 		})
 		return errors.Join(controlled, err)
-	}}
-	conn, err := config.ListenPacket(ctx, "udp4", at.String())
-	if err != nil {
-		return nil, Explain(err, "udp", iface, at.Port())
 	}
-	return conn.(*net.UDPConn), nil
 }
 
 // Explain turns the error of opening a port into words that an operator can act
