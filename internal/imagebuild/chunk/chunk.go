@@ -25,7 +25,7 @@ const Size = 4 << 20
 
 // maxWorkers bounds memory: each worker holds a chunk, its frame and the tables
 // of the compressor, about 10 MiB.
-const maxWorkers = 4
+const maxWorkers = 3
 
 // Pack compresses raw, from its start to its end, into w. It returns the chunks,
 // the tree digest of the raw image (artifact.TreeDigest) and the SHA-256 of what
@@ -84,7 +84,7 @@ func (k *packer) run(ctx context.Context) error {
 
 	free := make(chan *buffers, workers+1)
 	for range cap(free) {
-		free <- &buffers{raw: make([]byte, Size)}
+		free <- &buffers{raw: make([]byte, Size), frame: make([]byte, 0, artifact.MaxFrame(Size))}
 	}
 	todo := make(chan job)             // to the workers
 	order := make(chan job, workers*2) // to the writer, in the order of the image
