@@ -41,7 +41,7 @@ const (
 	RoleKernel     Role = "kernel"
 	RoleInitrd     Role = "initrd"    // boots a node
 	RoleInstaller  Role = "installer" // initramfs that images a machine: with network drivers
-	RoleSeed       Role = "seed" // one NoCloud document of one node
+	RoleSeed       Role = "seed"      // one NoCloud document of one node
 	RoleIPXE       Role = "ipxe"
 	RoleSBOM       Role = "sbom"
 	RoleProvenance Role = "provenance"
