@@ -67,9 +67,9 @@ func (r *Record) disarm(e Disarm, now time.Time, out *Outcome) {
 		} else {
 			r.rest()
 		}
-		out.note("%s is disarmed: %s", r.Node, e.Reason)
+		out.note("%s is disarmed: %s", r.name(), e.Reason)
 	case StateFailed:
 		r.rest()
-		out.note("the failure of %s is put aside: %s", r.Node, e.Reason)
+		out.note("the failure of %s is put aside: %s", r.name(), e.Reason)
 	}
 }

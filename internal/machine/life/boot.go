@@ -17,11 +17,11 @@ func DecideBoot(r Record, p Policy, now time.Time) Decision {
 	case r.Refused != "":
 		return ownDisk(r, r.Refused)
 	case r.State == StateFailed:
-		return ownDisk(r, r.Node+" failed: "+r.Failure)
+		return ownDisk(r, r.name()+" failed: "+r.Failure)
 	case g != nil && g.End == "" && (r.State == StateArmed || r.State == StateImaging):
 		return decideArmed(r, p, now)
 	case r.State == StateInstalled:
-		return ownDisk(r, fmt.Sprintf("%s was installed at %s and is not armed", r.Node, r.Installed.At.UTC().Format(time.RFC3339)))
+		return ownDisk(r, fmt.Sprintf("%s was installed at %s and is not armed", r.name(), r.Installed.At.UTC().Format(time.RFC3339)))
 	case r.Node != "":
 		return ownDisk(r, r.Node+" is not armed")
 	}
@@ -67,7 +67,7 @@ func decideArmed(r Record, p Policy, now time.Time) Decision {
 }
 
 func outOfTries(r Record) string {
-	return fmt.Sprintf("%s was started into the installer %d times and never finished", r.Node, r.Grant.Tries)
+	return fmt.Sprintf("%s got the installer %d of %d times and never finished", r.name(), r.Grant.Tries, r.Grant.MaxTries)
 }
 
 func decideUnbound(r Record, p Policy) Decision {
@@ -100,7 +100,7 @@ func (r *Record) boot(e Boot, now time.Time, out *Outcome) Decision {
 	case g != nil && g.End == "" && g.Tries >= g.MaxTries && d.Reason == outOfTries(*r):
 		g.Touched = true // it got the installer; what that did is not known
 		r.fail(now, EndFailed, outOfTries(*r))
-		out.note("%s failed: %s", r.Node, r.Failure)
+		out.note("%s failed: %s", r.name(), r.Failure)
 	}
 	return d
 }

@@ -81,8 +81,8 @@ func Review(fleet []Record, key machine.Key, nodes []cluster.Node, now time.Time
 		return out, machine.Refuse(machine.CodeUnbound, "", "there is no machine %s", key)
 	}
 	var rest []Record
-	for j, r := range fleet {
-		if j != i {
+	for _, r := range fleet {
+		if r.Key != key {
 			rest = append(rest, r.clone())
 		}
 	}
@@ -190,6 +190,9 @@ func (out *Recognition) bind(r *Record, nodes []cluster.Node) {
 	switch {
 	case err != nil:
 		r.Refused = err.Error()
+		if r.Node == "" {
+			r.Why = r.Refused
+		}
 	case node == r.Node:
 		r.Why = why
 	case r.Grant != nil && r.Grant.End == "":

@@ -160,3 +160,11 @@ func (r *Record) rest() {
 		r.State = StateInstalled
 	}
 }
+
+// name is what people call the machine.
+func (r Record) name() string {
+	if r.Node == "" {
+		return "machine " + string(r.Key)
+	}
+	return r.Node
+}
