@@ -95,10 +95,19 @@ func (b *builder) billOfMaterials() ([]byte, error) {
 		Name: b.Plan.Name, Suite: b.Plan.Rootfs.Suite, Plan: b.Plan.Digest(), Epoch: b.Plan.Epoch,
 		Binaries: []sbom.Binary{{Name: "nodeinit", Path: b.nodeinit}},
 	}
-	for _, d := range append(slices.Clone(b.Plan.Rootfs.Packages), b.Plan.Kernel.Package, b.Plan.IPXE) {
-		in.Packages = append(in.Packages, sbom.Package{Name: d.Name, Version: d.Version, Arch: d.Arch, Digest: d.Digest})
+	for _, d := range b.debs() {
+		in.Packages = append(in.Packages, sbomPackage(d))
 	}
 	return sbom.Encode(in)
+}
+
+// debs are all Debian packages that the outputs hold something of.
+func (b *builder) debs() []plan.Deb {
+	return append(slices.Clone(b.Plan.Rootfs.Packages), b.Plan.Kernel.Package, b.Plan.IPXE)
+}
+
+func sbomPackage(d plan.Deb) sbom.Package {
+	return sbom.Package{Name: d.Name, Version: d.Version, Arch: d.Arch, Digest: d.Digest}
 }
 
 func (b *builder) provenance(ctx context.Context) ([]byte, error) {
@@ -114,14 +123,10 @@ func (b *builder) provenance(ctx context.Context) ([]byte, error) {
 		}
 		in.Profile = append(in.Profile, provenance.Source{Name: filepath.Base(name), Digest: sum})
 	}
-	for _, d := range append(slices.Clone(b.Plan.Rootfs.Packages), b.Plan.Kernel.Package, b.Plan.IPXE) {
-		in.Pins = append(in.Pins, provenance.Pin{Name: d.Name, URI: purl(d), Digest: d.Digest})
+	for _, d := range b.debs() {
+		in.Pins = append(in.Pins, provenance.Pin{Name: d.Name, URI: sbomPackage(d).URL(b.Plan.Rootfs.Suite), Digest: d.Digest})
 	}
 	return provenance.Encode(in)
-}
-
-func purl(d plan.Deb) string {
-	return "pkg:deb/debian/" + d.Name + "@" + d.Version + "?arch=" + d.Arch
 }
 
 // add writes a small file and enters it into the index.

@@ -107,11 +107,17 @@ func (d *document) finish() {
 	slices.SortFunc(d.dependencies, func(a, b cdx.Dependency) int { return cmp.Compare(a.Ref, b.Ref) })
 }
 
-func debian(p Package, suite string) cdx.Component {
+// URL is the package URL (purl) of the package in a release of Debian, which may be "".
+func (p Package) URL(suite string) string {
 	purl := fmt.Sprintf("pkg:deb/debian/%s@%s?arch=%s", escape(p.Name), escape(p.Version), escape(p.Arch))
 	if suite != "" {
 		purl += "&distro=" + escape(suite)
 	}
+	return purl
+}
+
+func debian(p Package, suite string) cdx.Component {
+	purl := p.URL(suite)
 	return cdx.Component{
 		BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: purl, Hashes: hashes(p.Digest),
 	}
