@@ -49,7 +49,10 @@ var floors = map[string]floor{
 	"internal/node/efivar":  drivers,
 	"internal/node/record":  drivers,
 	"internal/profilefile":  drivers,
+	"internal/pxed/build":   drivers,
+	"internal/pxed/desk":    drivers,
 	"internal/pxed/listen":  drivers,
+	"internal/pxed/sse":     drivers,
 
 	"internal/imagebuild/": makers,
 	"internal/node/":       makers,

@@ -1,0 +1,97 @@
+package httpd
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/slipway/slipway/internal/artifact"
+	"github.com/slipway/slipway/internal/machine"
+	"github.com/slipway/slipway/internal/pxed/desk"
+)
+
+// maxWord bounds what a machine says about itself in a URL, bytes.
+const maxWord = 128
+
+// BootQuery is the query of machine.PathBoot, in iPXE's settings, which iPXE
+// expands before it asks. A DHCP server gives it to iPXE as its boot file.
+const BootQuery = "?mac=${netX/mac}&serial=${serial:uristring}&uuid=${uuid}&platform=${platform}&arch=${buildarch}"
+
+// boot answers iPXE with a script. Whatever goes wrong, the answer is a script
+// that sends the machine to its own disk: an error would stop it at a prompt.
+func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
+	ask := ask(r)
+	answer := s.desk.Boot(r.Context(), ask)
+	script := s.script(r, ask, answer)
+	s.counted.Booted(string(answer.Action))
+	s.log.Info("boot", "from", ask.From, "mac", ask.MAC, "serial", ask.Serial, "platform", ask.Platform, "arch", ask.Arch,
+		"node", answer.Node, "gets", string(answer.Action), "why", answer.Message)
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	_, _ = w.Write([]byte(script))
+}
+
+// ask reads who asks. What is not a word is left out.
+func ask(r *http.Request) desk.Ask {
+	q := r.URL.Query()
+	return desk.Ask{
+		From: client(r).String(), MAC: word(q.Get("mac")), Serial: word(q.Get("serial")), UUID: word(q.Get("uuid")),
+		Platform: word(q.Get("platform")), Arch: word(q.Get("arch")),
+	}
+}
+
+// word is a short printable text, or nothing. A setting that iPXE could not
+// expand comes as it was written.
+func word(v string) string {
+	v = strings.TrimSpace(v)
+	if len(v) > maxWord || strings.HasPrefix(v, "${") || strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return ""
+	}
+	return v
+}
+
+// script turns a decision into iPXE's language.
+func (s *Server) script(r *http.Request, ask desk.Ask, a desk.Answer) string {
+	platform := platformOf(ask.Platform)
+	switch a.Action {
+	case machine.ActionInstall:
+		return s.start(r, platform, a, InstallWords(base(r), a.Ticket, a.MAC))
+	case machine.ActionInventory:
+		return s.start(r, platform, a, InventoryWords(base(r), a.MAC))
+	case machine.ActionWait:
+		again := base(r) + machine.PathBoot + "?" + r.URL.Query().Encode()
+		return wait(a.Message, again, max(a.After, 1))
+	case machine.ActionPowerOff:
+		return powerOff(platform, s.local, a.Message)
+	default:
+		return bootDisk(platform, s.local, a.Message)
+	}
+}
+
+func (s *Server) start(r *http.Request, p Platform, a desk.Answer, words []string) string {
+	kernel, okKernel := s.build.Index.One(artifact.RoleKernel)
+	initrd, okInitrd := s.build.Index.One(artifact.RoleInstaller)
+	if !okKernel || !okInitrd {
+		return bootDisk(p, s.local, "this build has no installer for the network, going to the disk")
+	}
+	k := Kernel{Base: base(r), Kernel: kernel.Name, Initrd: initrd.Name, Words: append(words, s.console...)}
+	return start(k, p, s.local, a.Message)
+}
+
+func platformOf(s string) Platform {
+	switch Platform(s) {
+	case PlatformEFI:
+		return PlatformEFI
+	case PlatformBIOS:
+		return PlatformBIOS
+	default:
+		return ""
+	}
+}
+
+// BootURL is what a DHCP server tells iPXE to load.
+func BootURL(host string) string {
+	return fmt.Sprintf("%s%s", (&url.URL{Scheme: "http", Host: host, Path: machine.PathBoot}).String(), BootQuery)
+}
