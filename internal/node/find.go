@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,8 @@ func (b *boot) loadModules() error {
 		return diag.WithHint(err, "the initramfs does not belong to this kernel: write the image again")
 	}
 	b.modules = modules
-	for _, err := range modules.Load(kmod.Always()...) {
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
+	for _, err := range modules.Load(kmod.Always(string(cpuinfo))...) {
 		b.consoles.Warn("%v", err)
 	}
 	if !mounted("/sys/firmware/efi/efivars") {

@@ -36,3 +36,14 @@ func TestModuleFiles(t *testing.T) {
 		t.Error("dashes and underscores are not the same")
 	}
 }
+
+func TestAlways(t *testing.T) {
+	real := Always("model name\t: Intel(R) N100\n")
+	sha, verity := slices.Index(real, "sha256_ssse3"), slices.Index(real, "dm-verity")
+	if sha < 0 || verity < sha {
+		t.Errorf("verity does not find the fast SHA-256: %v", real)
+	}
+	if emulated := Always("model name\t: QEMU TCG CPU version 2.5+\n"); slices.Contains(emulated, "sha256_ssse3") {
+		t.Errorf("an emulator gets vector instructions: %v", emulated)
+	}
+}
