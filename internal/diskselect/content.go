@@ -83,10 +83,20 @@ func hasData(d machine.Disk) bool {
 	return slices.ContainsFunc(d.Content, func(s machine.Signature) bool { return isData(s.Label) })
 }
 
-// contents names what is on a disk, for people.
+// contents names what is on a disk, for people: what is not ours first, because
+// only so many fit.
 func contents(d machine.Disk) string {
+	labels := partitions(d)
+	strange := func(s machine.Signature) int {
+		if label := labels[s.Partition]; s.Type == "gpt" || systemNames[label] {
+			return 1
+		}
+		return 0
+	}
+	all := slices.Clone(d.Content)
+	slices.SortStableFunc(all, func(a, b machine.Signature) int { return strange(a) - strange(b) })
 	var out []string
-	for _, s := range d.Content {
+	for _, s := range all {
 		text := s.Type
 		if s.Label != "" {
 			text += fmt.Sprintf(" %q", s.Label)
