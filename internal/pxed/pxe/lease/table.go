@@ -22,7 +22,8 @@ type Table struct {
 }
 
 // New is a table with the leases that were kept from the last run. Leases that do
-// not fit the configuration any more are left out.
+// not fit the configuration any more are left out, and of several for one machine
+// all but the last: a machine that moves to another address gives up the old one.
 func New(c Config, kept []Lease) (*Table, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -39,8 +40,9 @@ func New(c Config, kept []Lease) (*Table, error) {
 	for _, r := range c.Reserved {
 		t.static[r.MAC], t.barred[r.Addr] = r, true
 	}
+	kept = slices.SortedFunc(slices.Values(kept), func(a, b Lease) int { return a.Expires.Compare(b.Expires) })
 	for _, l := range kept {
-		if t.mayHave(l.MAC, l.Addr) && t.byAddr[l.Addr] == nil {
+		if t.mayHave(l.MAC, l.Addr) {
 			t.put(l)
 		}
 	}
