@@ -4,14 +4,12 @@ package node
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/slipway/slipway/internal/node/bootline"
 	"github.com/slipway/slipway/internal/node/console"
 	"github.com/slipway/slipway/internal/node/disk"
+	"github.com/slipway/slipway/internal/node/kernelfs"
 	"github.com/slipway/slipway/internal/node/kmod"
 	"github.com/slipway/slipway/internal/node/record"
 	"github.com/slipway/slipway/internal/node/rescue"
@@ -126,26 +124,8 @@ func (b *boot) shellRoot() string {
 }
 
 func (b *boot) mountKernel() error {
-	mounts := []struct {
-		at, kind string
-		flags    uintptr
-		data     string
-	}{
-		{"/proc", "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, ""},
-		{"/sys", "sysfs", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, ""},
-		{"/dev", "devtmpfs", unix.MS_NOSUID, "mode=0755"},
-		{"/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=0755,size=20%"},
-	}
-	for _, m := range mounts {
-		if mounted(m.at) {
-			continue // on a second attempt
-		}
-		if err := os.MkdirAll(m.at, 0o755); err != nil {
-			return fmt.Errorf("making %s: %w", m.at, err)
-		}
-		if err := unix.Mount(m.kind, m.at, m.kind, m.flags, m.data); err != nil {
-			return fmt.Errorf("mounting %s: %w", m.at, err)
-		}
+	if err := kernelfs.Mount(); err != nil {
+		return err
 	}
 	b.consoles = console.Open()
 	// Without this the kernel drops lines when many come at once.
@@ -156,15 +136,6 @@ func (b *boot) mountKernel() error {
 		}
 	}
 	return nil
-}
-
-// mounted reports whether something is mounted on a directory.
-func mounted(dir string) bool {
-	var here, parent unix.Stat_t
-	if unix.Stat(dir, &here) != nil || unix.Stat(filepath.Dir(dir), &parent) != nil {
-		return false
-	}
-	return here.Dev != parent.Dev
 }
 
 func (b *boot) readLine() error {

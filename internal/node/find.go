@@ -12,6 +12,7 @@ import (
 	"github.com/slipway/slipway/internal/disklayout"
 	"github.com/slipway/slipway/internal/node/disk"
 	"github.com/slipway/slipway/internal/node/efivar"
+	"github.com/slipway/slipway/internal/node/kernelfs"
 	"github.com/slipway/slipway/internal/node/kmod"
 	"github.com/slipway/slipway/internal/node/slot"
 )
@@ -33,7 +34,7 @@ func (b *boot) loadModules() error {
 	for _, err := range modules.Load(kmod.Always(string(cpuinfo))...) {
 		b.consoles.Warn("%v", err)
 	}
-	if !mounted("/sys/firmware/efi/efivars") {
+	if !kernelfs.Mounted("/sys/firmware/efi/efivars") {
 		// Without EFI variables the disk is found by its partitions.
 		_ = unix.Mount("efivarfs", efivar.Dir, "efivarfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	}
