@@ -16,8 +16,7 @@ type Ask struct {
 	MAC      string
 	Serial   string
 	UUID     string
-	Platform string // of iPXE: efi or pcbios
-	Arch     string
+	Firmware string // uefi or bios
 }
 
 // Answer is what a boot request gets.

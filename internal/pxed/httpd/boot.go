@@ -1,9 +1,7 @@
 package httpd
 
 import (
-	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/slipway/slipway/internal/artifact"
@@ -14,10 +12,6 @@ import (
 // maxWord bounds what a machine says about itself in a URL, bytes.
 const maxWord = 128
 
-// BootQuery is the query of machine.PathBoot, in iPXE's settings, which iPXE
-// expands before it asks. A DHCP server gives it to iPXE as its boot file.
-const BootQuery = "?mac=${netX/mac}&serial=${serial:uristring}&uuid=${uuid}&platform=${platform}&arch=${buildarch}"
-
 // boot answers iPXE with a script. Whatever goes wrong, the answer is a script
 // that sends the machine to its own disk: an error would stop it at a prompt.
 func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
@@ -25,7 +19,7 @@ func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
 	answer := s.desk.Boot(r.Context(), ask)
 	script := s.script(r, ask, answer)
 	s.counted.Booted(string(answer.Action))
-	s.log.Info("boot", "from", ask.From, "mac", ask.MAC, "serial", ask.Serial, "platform", ask.Platform, "arch", ask.Arch,
+	s.log.Info("boot", "from", ask.From, "mac", ask.MAC, "serial", ask.Serial, "firmware", ask.Firmware,
 		"node", answer.Node, "gets", string(answer.Action), "why", answer.Message)
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -38,7 +32,7 @@ func ask(r *http.Request) desk.Ask {
 	q := r.URL.Query()
 	return desk.Ask{
 		From: client(r).String(), MAC: word(q.Get("mac")), Serial: word(q.Get("serial")), UUID: word(q.Get("uuid")),
-		Platform: word(q.Get("platform")), Arch: word(q.Get("arch")),
+		Firmware: word(q.Get("firmware")),
 	}
 }
 
@@ -54,7 +48,7 @@ func word(v string) string {
 
 // script turns a decision into iPXE's language.
 func (s *Server) script(r *http.Request, ask desk.Ask, a desk.Answer) string {
-	platform := platformOf(ask.Platform)
+	platform := platformOf(ask.Firmware)
 	switch a.Action {
 	case machine.ActionInstall:
 		return s.start(r, platform, a, InstallWords(base(r), a.Ticket, a.MAC))
@@ -80,18 +74,13 @@ func (s *Server) start(r *http.Request, p Platform, a desk.Answer, words []strin
 	return start(k, p, s.local, a.Message)
 }
 
+// platformOf is the kind of firmware; a request that does not tell, or nonsense,
+// gets a script that finds out.
 func platformOf(s string) Platform {
-	switch Platform(s) {
-	case PlatformEFI:
-		return PlatformEFI
-	case PlatformBIOS:
-		return PlatformBIOS
+	switch p := Platform(s); p {
+	case PlatformEFI, PlatformBIOS:
+		return p
 	default:
 		return ""
 	}
-}
-
-// BootURL is what a DHCP server tells iPXE to load.
-func BootURL(host string) string {
-	return fmt.Sprintf("%s%s", (&url.URL{Scheme: "http", Host: host, Path: machine.PathBoot}).String(), BootQuery)
 }

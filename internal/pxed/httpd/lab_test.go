@@ -170,7 +170,7 @@ func (l *lab) inEvents(code, reason string) {
 // boot asks for the boot script of a machine.
 func (l *lab) boot(mac, serial string) string {
 	l.Helper()
-	q := url.Values{"mac": {mac}, "serial": {serial}, "platform": {"efi"}, "arch": {"x86_64"}}
+	q := url.Values{"mac": {mac}, "serial": {serial}, "firmware": {"uefi"}}
 	status, text := l.do("GET", machine.PathBoot+"?"+q.Encode(), "", nil)
 	if status != http.StatusOK || !strings.HasPrefix(text, "#!ipxe\n") {
 		l.Fatalf("boot of %s: %d %s", mac, status, text)

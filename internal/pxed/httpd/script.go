@@ -8,13 +8,13 @@ import (
 	"github.com/slipway/slipway/internal/machine"
 )
 
-// Platform is the firmware that iPXE runs on, as its ${platform} says.
+// Platform is the firmware that iPXE runs on, in the words of machine.Firmware.
 type Platform string
 
 // The platforms. An empty one was not told: the script finds out by itself.
 const (
-	PlatformEFI  Platform = "efi"
-	PlatformBIOS Platform = "pcbios"
+	PlatformEFI  Platform = "uefi"
+	PlatformBIOS Platform = "bios"
 )
 
 // LocalBoot is how a BIOS machine is sent to its own disk.

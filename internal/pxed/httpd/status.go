@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/slipway/slipway/internal/machine"
+	"github.com/slipway/slipway/internal/pxed/desk"
 )
 
 // fail answers with an error of the desk: a refusal with its own status, or 503
@@ -27,6 +28,8 @@ func statusOf(c machine.Code) int {
 		return http.StatusUnauthorized
 	case machine.CodeUsed, machine.CodeExpired, machine.CodeSuperseded, machine.CodeTaken:
 		return http.StatusGone
+	case desk.CodeNoNode, desk.CodeNoMachine:
+		return http.StatusNotFound
 	case machine.CodeDesignOnly:
 		return http.StatusForbidden
 	case machine.CodeDocument, machine.CodeOrder:

@@ -1,0 +1,191 @@
+package httpd
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/machine"
+	"github.com/slipway/slipway/internal/machine/life"
+	"github.com/slipway/slipway/internal/pxed/desk"
+	"github.com/slipway/slipway/internal/pxed/desk/desktest"
+)
+
+// operatorRoutes are all that operators can ask for.
+var operatorRoutes = []string{
+	"GET /api/v1/machines", "GET /api/v1/machines/n1", "POST /api/v1/nodes/n1/arm", "POST /api/v1/nodes/n1/rearm", "POST /api/v1/nodes/n1/disarm",
+	"POST /api/v1/nodes/n1/wake", "POST /api/v1/machines/n1/bind", "DELETE /api/v1/machines/n1", "GET /api/v1/events", "GET /api/v1/status",
+}
+
+func TestOperatorsNeedTheToken(t *testing.T) {
+	l := newLab(t)
+	for _, route := range operatorRoutes {
+		method, path, _ := strings.Cut(route, " ")
+		for _, token := range []string{"", "wrong", operatorToken + "x", strings.ToUpper(operatorToken)} {
+			status, text := l.do(method, path, token, nil)
+			var e Error
+			if err := json.Unmarshal([]byte(text), &e); err != nil || status != http.StatusUnauthorized || e.Code != "unauthorized" || e.Hint == "" {
+				t.Errorf("%s with token %q: %d %s", route, token, status, text)
+			}
+		}
+	}
+	l.server.token = ""
+	if status, _ := l.do("GET", "/api/v1/status", "", nil); status != http.StatusUnauthorized {
+		t.Errorf("without a token nobody may come in by none: %d", status)
+	}
+}
+
+func TestArmIsCheckedAndRemembered(t *testing.T) {
+	l := newLab(t)
+	m := l.arm("n2", desk.Order{Seconds: 900, Overwrite: []string{"old-disk"}, Sanitize: machine.SanitizeAuto, Data: cluster.PolicyWipe, ID: "x1"})
+	if m.State != life.StateArmed || m.Grant == nil || !m.Grant.Live || m.Grant.Sanitize != machine.SanitizeAuto || m.Grant.Data[0].Policy != cluster.PolicyWipe {
+		t.Errorf("%+v", m)
+	}
+	if again := l.arm("n2", desk.Order{ID: "x1", Seconds: 60}); !again.Grant.Expires.Equal(m.Grant.Expires) {
+		t.Errorf("the same arming again changed it: %+v", again.Grant)
+	}
+	l.refused(http.StatusBadRequest, "order", "tries", "POST", "/api/v1/nodes/n2/arm", operatorToken, desk.Order{Tries: 99})
+	l.refused(http.StatusBadRequest, "order", "longer", "POST", "/api/v1/nodes/n2/arm", operatorToken, desk.Order{Seconds: 1e9})
+	l.refused(http.StatusNotFound, "no-such-node", "n9", "POST", "/api/v1/nodes/n9/arm", operatorToken, desk.Order{})
+	for _, body := range []string{"", "{", `{"unknown": 1}`, `[]`, `{} {}`, `{"seconds": "3"}`} {
+		if status, text := l.do("POST", "/api/v1/nodes/n2/arm", operatorToken, body); status != http.StatusBadRequest {
+			t.Errorf("%q: %d %s", body, status, text)
+		}
+	}
+	if status, _ := l.do("POST", "/api/v1/nodes/n2/arm", operatorToken, `{"id":"`+strings.Repeat("a", 1<<20)+`"}`); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large body: %d", status)
+	}
+}
+
+func TestRearmRepeatsTheOrder(t *testing.T) {
+	l := newLab(t)
+	l.refused(http.StatusUnauthorized, "none", "never armed", "POST", "/api/v1/nodes/n1/rearm", operatorToken, nil)
+	l.arm("n1", desk.Order{Overwrite: []string{"old"}, Data: cluster.PolicyWipe})
+	want[desk.Machine](l, "POST", "/api/v1/nodes/n1/disarm", operatorToken, nil)
+	m := want[desk.Machine](l, "POST", "/api/v1/nodes/n1/rearm", operatorToken, nil)
+	if !m.Grant.Live || m.Grant.Overwrite[0] != "old" || m.Grant.Data[0].Policy != cluster.PolicyWipe {
+		t.Errorf("%+v", m.Grant)
+	}
+}
+
+func TestArmingExpires(t *testing.T) {
+	l := newLab(t)
+	l.arm("n1", desk.Order{Seconds: 600})
+	l.clock.Pass(11 * time.Minute)
+	if err := l.desk.Tick(l.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := want[desk.Machine](l, "GET", "/api/v1/machines/n1", operatorToken, nil)
+	if m.State != life.StateBound || m.Grant.Live || m.Grant.End != life.EndExpired {
+		t.Errorf("%+v %+v", m, m.Grant)
+	}
+	l.inEvents("", "expired")
+}
+
+func TestBindAndForget(t *testing.T) {
+	l := newLab(t)
+	l.boot(desktest.Stranger, "x-1")
+	l.refused(http.StatusConflict, "unbound", "is not n1", "POST", "/api/v1/machines/"+desktest.Stranger+"/bind", operatorToken, map[string]string{"node": "n1"})
+	l.boot(desktest.MAC1, "sn-1")
+	m := want[desk.Machine](l, "POST", "/api/v1/machines/sn-1/bind", operatorToken, map[string]string{"node": "n1"})
+	if m.Node != "n1" {
+		t.Errorf("%+v", m)
+	}
+	want[struct{}](l, "DELETE", "/api/v1/machines/"+desktest.Stranger, operatorToken, nil)
+	l.refused(http.StatusNotFound, "no-such-machine", desktest.Stranger, "DELETE", "/api/v1/machines/"+desktest.Stranger, operatorToken, nil)
+	l.arm("n1", desk.Order{})
+	l.refused(http.StatusConflict, "busy", "armed", "DELETE", "/api/v1/machines/n1", operatorToken, nil)
+}
+
+// When one of two twins is forgotten, the other may go on.
+func TestForgettingATwinFreesTheOther(t *testing.T) {
+	l := newLab(t)
+	l.boot(desktest.MAC1, "sn-1")
+	l.boot(desktest.MAC1, "sn-2")
+	l.refused(http.StatusConflict, "conflict", "two machines", "POST", "/api/v1/nodes/n1/arm", operatorToken, desk.Order{})
+	want[struct{}](l, "DELETE", "/api/v1/machines/sn-2", operatorToken, nil)
+	l.arm("n1", desk.Order{})
+	if ticketIn(l.boot(desktest.MAC1, "sn-1")) == "" {
+		t.Error("the machine that is left is still refused")
+	}
+}
+
+func TestWake(t *testing.T) {
+	var woken []cluster.MAC
+	l := newLab(t, func(d *desk.Options, _ *Options) {
+		d.Wake = func(_ context.Context, mac cluster.MAC) error { woken = append(woken, mac); return nil }
+	})
+	sent := want[struct{ Sent []string }](l, "POST", "/api/v1/nodes/n3/wake", operatorToken, nil)
+	if len(woken) != 1 || woken[0] != desktest.MAC3 || sent.Sent[0] != desktest.MAC3 {
+		t.Errorf("%v, %v", woken, sent)
+	}
+}
+
+func TestMachinesListsWhatIsExpected(t *testing.T) {
+	l := newLab(t)
+	l.boot(desktest.Stranger, "")
+	l.boot(desktest.MAC2, "sn-2")
+	got := want[struct{ Machines []desk.Machine }](l, "GET", "/api/v1/machines", operatorToken, nil).Machines
+	var line []string
+	for _, m := range got {
+		line = append(line, m.Node+"/"+string(m.State))
+	}
+	if s := strings.Join(line, " "); s != "n1/expected n2/bound n3/expected /seen" {
+		t.Error(s)
+	}
+}
+
+// Over the unix socket the kernel says who asks.
+func TestSocketNeedsNoToken(t *testing.T) {
+	l := newLab(t)
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := HTTPServer(l.server, l.log.logger())
+	go func() { _ = srv.Serve(listener) }()
+	defer srv.Close()
+	c := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", path)
+	}}}
+	defer c.CloseIdleConnections()
+	answer, err := c.Get("http://pxed/api/v1/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var st desk.Status
+	if err := json.NewDecoder(answer.Body).Decode(&st); err != nil || answer.StatusCode != http.StatusOK || st.Environment != "lab" || len(st.Nodes) != 3 {
+		t.Errorf("%s %+v %v", answer.Status, st, err)
+	}
+}
+
+func TestTooManyRequestsOfOneAddress(t *testing.T) {
+	now := desktest.NewClock()
+	limit := newLimiter(now.Now)
+	l := newLab(t)
+	l.server.limit = limit
+	many := 0
+	for range burst + 20 {
+		if status, _ := l.do("GET", machine.PathTicket, "x", nil); status == http.StatusTooManyRequests {
+			many++
+		}
+	}
+	if many != 20 {
+		t.Errorf("%d of 20 were turned away", many)
+	}
+	if status, _ := l.do("GET", "/api/v1/status", operatorToken, nil); status != http.StatusOK {
+		t.Errorf("the operator is turned away: %d", status)
+	}
+	now.Pass(time.Minute)
+	if status, _ := l.do("GET", machine.PathTicket, "x", nil); status != http.StatusUnauthorized {
+		t.Errorf("after a minute: %d", status)
+	}
+}
