@@ -1,5 +1,6 @@
 // Command nodeinit is the first program of the initramfs: it finds, verifies and
-// starts the system in a slot. Inside the started system the same program is
+// starts the system in a slot; or, started from the network or a stick, it images
+// the machine. Inside the started system the same program is
 // slipway-node, which explains the node.
 package main
 
@@ -7,11 +8,13 @@ import (
 	"os"
 
 	"github.com/slipway/slipway/internal/node"
+	"github.com/slipway/slipway/internal/node/installer"
 )
 
 func main() {
 	if os.Getpid() == 1 {
-		node.Boot() // does not return
+		installer.Main() // does not return when the machine was started to be imaged
+		node.Boot()      // does not return
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

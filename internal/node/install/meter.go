@@ -1,0 +1,137 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/slipway/slipway/internal/machine"
+)
+
+// How often a person and the other side hear of progress.
+const (
+	screenEvery = time.Second
+	deskEvery   = 2 * time.Second
+)
+
+// meter counts, and tells the screen and the other side beside the work: neither
+// a slow console nor a slow server holds up an install.
+type meter struct {
+	env    Env
+	desk   Desk
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	now   machine.Progress
+	since time.Time // start of the stage
+
+	quit chan struct{}
+	done sync.WaitGroup
+}
+
+func newMeter(env Env, desk Desk, cancel context.CancelCauseFunc) *meter {
+	m := &meter{env: env, desk: desk, cancel: cancel, quit: make(chan struct{})}
+	m.done.Go(m.screen)
+	m.done.Go(m.report)
+	return m
+}
+
+// stop ends the telling.
+func (m *meter) stop() {
+	close(m.quit)
+	m.done.Wait()
+}
+
+// stage begins a stage, unless it has begun.
+func (m *meter) stage(s machine.Stage) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now.Stage != s {
+		m.now, m.since = machine.Progress{Stage: s}, time.Now()
+	}
+}
+
+// expect begins to count towards total bytes.
+func (m *meter) expect(total int64, note string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now.Done, m.now.Total, m.now.Note, m.since = 0, total, note, time.Now()
+}
+
+// add counts n more bytes.
+func (m *meter) add(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now.Done += n
+}
+
+func (m *meter) snapshot() machine.Progress {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.now
+	if took := time.Since(m.since).Seconds(); p.Total > 0 && took > 0 {
+		p.Rate = float64(p.Done) / took
+	}
+	return p
+}
+
+func (m *meter) screen() {
+	tick := time.NewTicker(screenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.quit:
+			return
+		case <-tick.C:
+			if line := statusLine(m.snapshot()); line != "" {
+				m.env.Screen.Status(line)
+			}
+		}
+	}
+}
+
+// report tells the other side. An answer that the ticket is no longer valid ends
+// the install; anything else does not matter.
+func (m *meter) report() {
+	tick := time.NewTicker(deskEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-m.quit:
+			return
+		case <-tick.C:
+		}
+		p := m.snapshot()
+		if p.Stage == "" || p.Stage == machine.StageInventory {
+			continue // the ticket was not used yet
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		err := m.desk.Progress(ctx, p)
+		cancel()
+		if errors.Is(err, ErrTicket) {
+			m.cancel(err)
+			return
+		}
+	}
+}
+
+// statusLine is progress for a person, or "" when there is nothing to count.
+func statusLine(p machine.Progress) string {
+	if p.Total <= 0 {
+		return ""
+	}
+	line := fmt.Sprintf("%s: %3d %%  %d of %d MiB", p.Stage, p.Done*100/p.Total, p.Done>>20, p.Total>>20)
+	if p.Rate > 0 {
+		line += fmt.Sprintf("  %.1f MiB/s", p.Rate/(1<<20))
+	}
+	if p.Rate > 0 && p.Done > 0 && p.Done < p.Total {
+		left := time.Duration(float64(p.Total-p.Done)/p.Rate) * time.Second
+		line += "  " + left.String() + " left"
+	}
+	if p.Note != "" {
+		line += "  (" + p.Note + ")"
+	}
+	return line
+}
