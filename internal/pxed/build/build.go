@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/slipway/slipway/internal/artifact"
@@ -110,7 +111,8 @@ func (b *Build) loadIndex(root *os.Root, key ed25519.PublicKey) error {
 		return err
 	}
 	b.Digest = digest.Of(index)
-	b.Key, err = artifact.FormatKey(key, "")
+	line, err := artifact.FormatKey(key, "")
+	b.Key = strings.TrimSpace(line)
 	return err
 }
 

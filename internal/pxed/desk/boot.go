@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/machine"
@@ -106,7 +107,7 @@ func (d *Desk) recognise(fleet []life.Record, s life.Sighting, kind string) (Cha
 	if err != nil {
 		return c, got.Record, err
 	}
-	c.Put, c.Gone = got.Changed, got.Gone
+	c.Put, c.Gone = got.Changed, append(got.Gone, crowd(fleet, got.Record.Key)...)
 	for _, note := range got.Notes {
 		e := Event{At: d.now(), Machine: got.Record.Key, Node: got.Record.Node, Kind: kind, Text: note}
 		if got.Record.Refused != "" {
@@ -115,4 +116,25 @@ func (d *Desk) recognise(fleet []life.Record, s life.Sighting, kind string) (Cha
 		c.Events = append(c.Events, e)
 	}
 	return c, got.Record, nil
+}
+
+// maxStrangers bounds the machines of no node that are remembered: whoever is on
+// the network can make them up.
+const maxStrangers = 256
+
+// crowd names the strangers that are forgotten to make room for another one: those
+// that were not heard of for longest.
+func crowd(fleet []life.Record, but machine.Key) []machine.Key {
+	var strangers []life.Record
+	for _, r := range fleet {
+		if r.Node == "" && r.Installed == nil && r.Key != but {
+			strangers = append(strangers, r)
+		}
+	}
+	slices.SortFunc(strangers, func(a, b life.Record) int { return a.LastSeen.Compare(b.LastSeen) })
+	var gone []machine.Key
+	for _, r := range strangers[:max(0, len(strangers)-maxStrangers+1)] {
+		gone = append(gone, r.Key)
+	}
+	return gone
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/slipway/slipway/internal/artifact"
+	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/pxed/desk"
 )
@@ -19,6 +20,9 @@ func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
 	answer := s.desk.Boot(r.Context(), ask)
 	script := s.script(r, ask, answer)
 	s.counted.Booted(string(answer.Action))
+	if s.booted != nil && answer.MAC != "" {
+		s.booted(cluster.MAC(answer.MAC))
+	}
 	s.log.Info("boot", "from", ask.From, "mac", ask.MAC, "serial", ask.Serial, "firmware", ask.Firmware,
 		"node", answer.Node, "gets", string(answer.Action), "why", answer.Message)
 	h := w.Header()

@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -119,5 +120,21 @@ func TestServerAddressIsTheOneThatWasReached(t *testing.T) {
 	n, _ := answer.Body.Read(buf)
 	if s := string(buf[:n]); strings.Contains(s, "evil") || !strings.Contains(s, "slipway.server="+l.url+" ") {
 		t.Errorf("%s", s)
+	}
+}
+
+// Whoever makes up machines does not fill the ledger, and pushes out no node.
+func TestCrowdOfStrangers(t *testing.T) {
+	l := newLab(t)
+	l.boot(desktest.MAC1, "sn-1")
+	for i := range 300 {
+		l.boot(fmt.Sprintf("52:54:00:aa:%02x:%02x", i/256, i%256), "")
+	}
+	fleet, err := l.ledger.Machines(t.Context())
+	if err != nil || len(fleet) != 257 {
+		t.Errorf("%d machines are remembered, %v", len(fleet), err)
+	}
+	if m := want[desk.Machine](l, "GET", "/api/v1/machines/n1", operatorToken, nil); m.Identity.Serial != "sn-1" {
+		t.Errorf("%+v", m)
 	}
 }

@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,17 +16,19 @@ import (
 	"github.com/slipway/slipway/internal/pxed/desk/desktest"
 )
 
-// handler is a server with n1 armed, without a network.
-func handler(f testing.TB) *Server {
+// handler is a server without a network; renew gives it a new ledger, in which n1
+// is armed, so that one run does not depend on another.
+func handler(f testing.TB) (s *Server, renew func()) {
 	f.Helper()
 	clock := desktest.NewClock()
-	d := desk.New(desk.Options{Cluster: desktest.Cluster(), Image: desktest.Image(), Ledger: desktest.NewMemory(), Now: clock.Now, Discover: true})
-	if _, err := d.Arm(f.Context(), "n1", desk.Order{}); err != nil {
-		f.Fatal(err)
-	}
-	s := New(Options{Desk: d, Build: buildtest.Open(f, buildtest.Contents()), Token: operatorToken, Log: slog.New(slog.DiscardHandler), Counter: silent{}})
+	s = New(Options{Build: buildtest.Open(f, buildtest.Contents()), Token: operatorToken, Log: slog.New(slog.DiscardHandler), Counter: silent{}})
 	s.limit = newLimiter(func() time.Time { clock.Pass(time.Second); return clock.Now() })
-	return s
+	return s, func() {
+		s.desk = desk.New(desk.Options{Cluster: desktest.Cluster(), Image: desktest.Image(), Ledger: desktest.NewMemory(), Now: clock.Now, Discover: true})
+		if _, err := s.desk.Arm(context.Background(), "n1", desk.Order{}); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // FuzzBoot: whatever iPXE, or somebody in its place, asks, the answer is a script
@@ -34,8 +37,9 @@ func FuzzBoot(f *testing.F) {
 	for _, q := range []string{"mac=52:54:00:12:34:56&serial=a&firmware=uefi", "mac=x&firmware=bios", "mac=02-00-00-00-00-01&uuid=\n&serial=$(x)", "%", ""} {
 		f.Add(q)
 	}
-	s := handler(f)
+	s, renew := handler(f)
 	f.Fuzz(func(t *testing.T, query string) {
+		renew()
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", machine.PathBoot, nil)
 		r.URL.RawQuery = query
@@ -83,8 +87,9 @@ func FuzzMachine(f *testing.F) {
 	f.Add("GET", "/api/v1/machines/n1", "x", []byte(nil))
 	f.Add("POST", "/api/v1/nodes/n1/arm", operatorToken, []byte(`{"tries":1}`))
 	f.Add("GET", "/artifacts/netboot/../index.json", "", []byte(nil))
-	s := handler(f)
+	s, renew := handler(f)
 	f.Fuzz(func(t *testing.T, method, path, token string, body []byte) {
+		renew()
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://pxed/", strings.NewReader(string(body)))
 		if err != nil {
 			return

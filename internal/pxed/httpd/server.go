@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/pxed/build"
 	"github.com/slipway/slipway/internal/pxed/desk"
@@ -39,9 +40,10 @@ type Options struct {
 	Console []string // kernel arguments of the installer, such as console=ttyS0,115200
 	Log     *slog.Logger
 	Counter Counter
-	Page    http.Handler    // GET / and what it needs
-	Metrics http.Handler    // GET /metrics
-	Closing <-chan struct{} // closed when the server shuts down: streams have no end of their own
+	Page    http.Handler          // GET / and what it needs
+	Metrics http.Handler          // GET /metrics
+	Booted  func(mac cluster.MAC) // a machine asked for its script; may be nil
+	Closing <-chan struct{}       // closed when the server shuts down: streams have no end of their own
 }
 
 // Server answers machines, operators and browsers.
@@ -56,13 +58,14 @@ type Server struct {
 	limit   *limiter
 	mux     *http.ServeMux
 	closing <-chan struct{}
+	booted  func(mac cluster.MAC)
 }
 
 // New returns a server. It listens to nothing yet.
 func New(o Options) *Server {
 	s := &Server{
 		desk: o.Desk, build: o.Build, token: o.Token, local: o.Local, console: o.Console,
-		log: o.Log, counted: o.Counter, limit: newLimiter(time.Now), mux: http.NewServeMux(), closing: o.Closing,
+		log: o.Log, counted: o.Counter, limit: newLimiter(time.Now), mux: http.NewServeMux(), closing: o.Closing, booted: o.Booted,
 	}
 	s.routes(o)
 	return s

@@ -16,6 +16,9 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 	boots    *prometheus.CounterVec
+	dhcp     *prometheus.CounterVec
+	tftp     *prometheus.CounterVec
+	loaded   prometheus.Counter
 	refusals *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	bytes    *prometheus.CounterVec
@@ -30,6 +33,9 @@ func New(states States) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
 		boots:    counter("slipway_boots_total", "Boot requests by what they got.", "action"),
+		dhcp:     counter("slipway_dhcp_total", "DHCP requests by firmware and what they got.", "firmware", "gave"),
+		tftp:     counter("slipway_tftp_total", "TFTP requests by outcome.", "outcome"),
+		loaded:   prometheus.NewCounter(prometheus.CounterOpts{Name: "slipway_tftp_bytes_total", Help: "Bytes sent by TFTP."}),
 		refusals: counter("slipway_refusals_total", "Refused requests by the code of the refusal.", "code"),
 		requests: counter("slipway_http_requests_total", "HTTP requests by route and status.", "route", "status"),
 		bytes:    counter("slipway_http_bytes_total", "Bytes of HTTP answers by route.", "route"),
@@ -37,7 +43,7 @@ func New(states States) *Metrics {
 			Name: "slipway_http_seconds", Help: "Time of HTTP answers by route.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}, []string{"route"}),
 	}
-	m.registry.MustRegister(m.boots, m.refusals, m.requests, m.bytes, m.seconds, &machines{states},
+	m.registry.MustRegister(m.boots, m.dhcp, m.tftp, m.loaded, m.refusals, m.requests, m.bytes, m.seconds, &machines{states},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -51,6 +57,15 @@ func (m *Metrics) Refused(code string) { m.refusals.WithLabelValues(code).Inc() 
 
 // Booted counts a boot request.
 func (m *Metrics) Booted(action string) { m.boots.WithLabelValues(action).Inc() }
+
+// DHCP counts a DHCP request.
+func (m *Metrics) DHCP(firmware, gave string) { m.dhcp.WithLabelValues(firmware, gave).Inc() }
+
+// TFTP counts a TFTP transfer.
+func (m *Metrics) TFTP(outcome string, bytes int) {
+	m.tftp.WithLabelValues(outcome).Inc()
+	m.loaded.Add(float64(bytes))
+}
 
 // Served counts an HTTP request. The route is a pattern of the server, so that
 // there are only so many; "" is a path that nobody serves.
