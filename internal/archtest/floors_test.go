@@ -44,6 +44,7 @@ var floors = map[string]floor{
 	"internal/cli":           drivers,
 	"internal/debfile":       drivers,
 	"internal/hosttool":      drivers,
+	"internal/ledger":        drivers,
 	"internal/node/console":  drivers,
 	"internal/node/disk":     drivers,
 	"internal/node/efivar":   drivers,

@@ -12,6 +12,7 @@ import (
 var owners = map[string][]string{
 	"github.com/CycloneDX/cyclonedx-go":     {"internal/imagebuild/sbom"},
 	"github.com/anatol/devmapper.go":        {"internal/node/slot"},
+	"github.com/canonical/go-dqlite":        {"internal/ledger"},
 	"github.com/chromedp/cdproto":           {"vm-test"},
 	"github.com/chromedp/chromedp":          {"vm-test"},
 	"github.com/diskfs/go-diskfs":           {"internal/imagebuild/diskimage", "internal/node/disk"},
