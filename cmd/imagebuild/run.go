@@ -14,6 +14,9 @@ import (
 
 // run parses args, runs the command they name, and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Outputs are to be read by others, apt's unprivileged user among them, and
+	// to be the same whatever the caller's umask; secrets are created with 0600.
+	syscall.Umask(0o022)
 	return runOn(usb.Host{}, args, stdin, stdout, stderr)
 }
 
@@ -39,6 +42,7 @@ devices, no mounts and no containers.
 
 Exit codes: 0 done, 1 failed, 2 bad usage or bad profile, 3 refused to protect
 data, 4 timed out.`,
+		Version:       cli.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
