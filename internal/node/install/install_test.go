@@ -2,331 +2,191 @@ package install_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/slipway/slipway/internal/artifact"
+	"github.com/slipway/slipway/internal/artifact/gpt"
 	"github.com/slipway/slipway/internal/cluster"
-	"github.com/slipway/slipway/internal/digest"
-	"github.com/slipway/slipway/internal/imagebuild/verify/buildtest"
 	"github.com/slipway/slipway/internal/machine"
-	"github.com/slipway/slipway/internal/node/install"
-	"github.com/slipway/slipway/internal/node/install/blockdev"
-	"github.com/slipway/slipway/internal/node/install/httpsource"
-	"github.com/slipway/slipway/internal/node/install/installtest"
 )
-
-// build is one build for all tests of the package; it takes a few seconds.
-type build struct {
-	once  sync.Once
-	dir   string
-	err   error
-	index []byte
-}
-
-var shared = build{}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if shared.dir != "" {
-		os.RemoveAll(shared.dir)
-	}
-	os.Exit(code)
-}
-
-func theBuild(t *testing.T) *build {
-	t.Helper()
-	shared.once.Do(func() {
-		shared.dir, shared.err = os.MkdirTemp("", "install-test-*")
-		if shared.err != nil {
-			return
-		}
-		spec := buildtest.Default()
-		noise := make([]byte, 30<<20)
-		if _, shared.err = rand.Read(noise); shared.err != nil {
-			return
-		}
-		spec.Root["usr/lib/noise"] = string(noise)
-		if shared.err = buildtest.Build(context.Background(), shared.dir, spec); shared.err != nil {
-			return
-		}
-		shared.index, shared.err = os.ReadFile(filepath.Join(shared.dir, artifact.IndexName))
-	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return &shared
-}
-
-// rig is a machine with one disk, and a server that has it armed.
-type rig struct {
-	t      *testing.T
-	server *installtest.Server
-	url    string
-	http   *httptest.Server
-	disks  *disks
-	report machine.Report
-	screen *screen
-	clock  *clock
-	tries  int
-}
-
-const diskSize = 3 << 30 / 2
-
-func newRig(t *testing.T) *rig {
-	t.Helper()
-	b := theBuild(t)
-	key, err := artifact.FormatKey(buildtest.PublicKey(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{t: t, screen: &screen{}, clock: &clock{now: time.Now()}, tries: 6}
-	r.server = &installtest.Server{
-		Dir: b.dir, Reply: machine.Reply{Action: machine.ActionInstall, Message: "go"},
-		Seed: machine.Seed{"meta-data": "instance-id: n1-x\n", "user-data": "#cloud-config\n", "network-config": "version: 2\n", "vendor-data": "#cloud-config\n{}\n"},
-		Ticket: machine.Ticket{
-			Format: machine.TicketFormat, ID: strings.Repeat("ab", 32), Node: "n1", Cluster: "test", Expires: time.Now().Add(time.Hour),
-			Index: digest.Of(b.index), Key: key, System: cluster.Selector{Serial: "SYS-1"},
-		},
-	}
-	r.http = httptest.NewServer(r.server)
-	t.Cleanup(func() { r.http.Close() })
-	r.url = r.http.URL
-	path := filepath.Join(t.TempDir(), "disk")
-	if err := makeDirty(path, diskSize); err != nil {
-		t.Fatal(err)
-	}
-	d := machine.Disk{Name: "vda", Serial: "SYS-1", Transport: "virtio", Size: diskSize, Sector: 512}
-	r.disks = &disks{paths: map[string]string{"vda": path}}
-	r.report = machine.Report{Format: machine.ReportFormat, Firmware: machine.Firmware{Mode: "uefi"}, Disks: []machine.Disk{d}}
-	return r
-}
-
-// makeDirty makes a sparse file with old data where the image has holes, where it
-// has content, and at the end.
-func makeDirty(path string, size int64) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := f.Truncate(size); err != nil {
-		return err
-	}
-	old := bytes.Repeat([]byte("old data "), 20000)
-	for _, at := range []int64{0, 1 << 20, 100 << 20, 265 << 20, 300 << 20, 350 << 20, size - int64(len(old))} {
-		if _, err := f.WriteAt(old, at); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *rig) env() install.Env {
-	return install.Env{
-		Screen: r.screen, Clock: r.clock, Random: rand.Reader, Workers: 2,
-		Sleep:    func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) },
-		Patience: install.Patience{Tries: r.tries},
-	}
-}
-
-func (r *rig) source() install.Source {
-	s, err := httpsource.New(httpsource.Options{
-		Server: r.url, Ticket: r.server.Ticket.ID, Client: &http.Client{Transport: httpsource.Transport()},
-		Stall: 5 * time.Second, Small: 5 * time.Second,
-	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return s
-}
-
-func (r *rig) run() install.Result {
-	r.t.Helper()
-	result := install.Run(r.t.Context(), r.env(), r.source(), r.disks, r.report)
-	if r.t.Failed() {
-		r.t.Log(r.screen.text())
-	}
-	return result
-}
-
-func (r *rig) path() string { return r.disks.paths["vda"] }
-
-// installed checks the disk with readers that share nothing with the installer.
-func (r *rig) installed() {
-	r.t.Helper()
-	verify(r.t, r.path(), r.server)
-}
-
-func verify(t *testing.T, path string, server *installtest.Server) {
-	t.Helper()
-	out, err := exec.Command("sgdisk", "-v", path).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "No problems found") {
-		t.Errorf("sgdisk -v: %v\n%s", err, out)
-	}
-	index, err := artifact.Decode(shared.index)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.Open(filepath.Join(shared.dir, "disk.raw"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	disk, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer disk.Close()
-	seed, _ := index.Disk.Partition("CIDATA")
-	for _, p := range index.Disk.Partitions {
-		if p.Name != seed.Name {
-			samePart(t, raw, disk, p)
-		}
-	}
-	image := filepath.Join(t.TempDir(), "cidata")
-	content := make([]byte, seed.Size)
-	if _, err := disk.ReadAt(content, seed.Offset); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(image, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range server.Seed {
-		got, err := exec.Command("mtype", "-i", image, "::"+name).Output()
-		if err != nil || string(got) != want {
-			t.Errorf("seed: %s is %q, want %q (%v)", name, got, want, err)
-		}
-	}
-}
-
-// samePart compares a partition of the disk with the image's.
-func samePart(t *testing.T, raw, disk *os.File, p artifact.Partition) {
-	t.Helper()
-	a, b := make([]byte, 1<<20), make([]byte, 1<<20)
-	for at := p.Offset; at < p.Offset+p.Size; at += int64(len(a)) {
-		if _, err := raw.ReadAt(a, at); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := disk.ReadAt(b, at); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(a, b) {
-			t.Errorf("%s differs from the image in the megabyte at %d", p.Name, at)
-			return
-		}
-	}
-}
-
-// notBootable checks that nothing looks like a disk to boot from.
-func (r *rig) notBootable() {
-	r.t.Helper()
-	out, _ := exec.Command("blkid", "-p", r.path()).CombinedOutput()
-	if len(bytes.TrimSpace(out)) != 0 {
-		r.t.Errorf("blkid still finds: %s", out)
-	}
-	f, err := os.Open(r.path())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer f.Close()
-	buf := make([]byte, 1<<20)
-	for _, at := range []int64{0, diskSize - 1<<20} {
-		if _, err := f.ReadAt(buf, at); err != nil {
-			r.t.Fatal(err)
-		}
-		if bytes.Count(buf, []byte{0}) != len(buf) {
-			r.t.Errorf("the megabyte at %d is not zero", at)
-		}
-	}
-}
 
 func TestInstall(t *testing.T) {
 	r := newRig(t)
-	begin := time.Now()
 	result := r.run()
-	t.Logf("took %s", time.Since(begin))
 	if result.Err != nil || !result.Acknowledged {
 		t.Fatalf("%+v\n%s", result, r.screen.text())
 	}
 	r.installed()
 	receipts := r.server.Receipts()
-	if len(receipts) != 1 || !receipts[0].ReadBack || !receipts[0].Written || receipts[0].Error != "" || receipts[0].Node != "n1" || receipts[0].DiskGUID == "" {
-		t.Errorf("receipts %+v", receipts)
+	if len(receipts) != 1 {
+		t.Fatalf("receipts %+v", receipts)
+	}
+	c := receipts[0]
+	if !c.ReadBack || !c.Written || c.Error != "" || c.Node != "n1" || c.Disk.Serial != "SYS-1" || c.Index != r.server.Ticket.Index || c.Seed.IsZero() || c.Finished.Before(c.Started) {
+		t.Errorf("receipt %+v", c)
+	}
+	table := readTable(t, r.path())
+	if table.GUID != c.DiskGUID {
+		t.Errorf("the disk has GUID %s, the receipt says %s", table.GUID, c.DiskGUID)
+	}
+	if again := newRig(t); again.run().Err != nil || readTable(t, again.path()).GUID == table.GUID {
+		t.Error("two disks with one GUID")
 	}
 }
 
-// disks are files that stand for disks.
-type disks struct {
-	paths map[string]string
-	wrap  func(install.Disk) install.Disk
-
-	mu     sync.Mutex
-	opened []string
-}
-
-func (d *disks) Open(m machine.Disk) (install.Disk, error) {
-	d.mu.Lock()
-	d.opened = append(d.opened, m.Name)
-	d.mu.Unlock()
-	dev, err := blockdev.Open(d.paths[m.Name])
+func readTable(t *testing.T, path string) gpt.Table {
+	t.Helper()
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	if d.wrap != nil {
-		return d.wrap(dev), nil
+	defer f.Close()
+	table, err := gpt.Read(f, 512, 1)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return dev, nil
+	return table
 }
 
-func (d *disks) Sanitize(context.Context, install.Disk, machine.Disk, machine.Sanitize) (string, error) {
-	return "pretended", nil
+// The disk is exactly as large as the image and its state: nothing moves but the
+// backup table.
+func TestDiskOfAnotherSize(t *testing.T) {
+	for _, extra := range []int64{0, 512, 8<<30 + 512*7} {
+		r := newRig(t)
+		index := theIndex(t)
+		size := index.Disk.Size + 512<<20 + extra
+		if err := os.Truncate(r.path(), size); err != nil {
+			t.Fatal(err)
+		}
+		r.report.Disks[0].Size = size
+		if result := r.run(); result.Err != nil {
+			t.Fatalf("%d bytes: %v", size, result.Err)
+		}
+		r.installed()
+	}
 }
 
-type screen struct {
-	mu    sync.Mutex
-	lines []string
+func TestClockIsSet(t *testing.T) {
+	for _, off := range []time.Duration{-17 * 365 * 24 * time.Hour, 3 * time.Hour, time.Second} {
+		r := newRig(t)
+		r.clock.now = time.Now().Add(off)
+		result := r.run()
+		if result.Err != nil {
+			t.Errorf("off by %s: %v", off, result.Err)
+		}
+		if set, want := r.clock.set, off.Abs() > 2*time.Second; set > 0 != want {
+			t.Errorf("off by %s: the clock was set %d times", off, set)
+		}
+		if got := time.Since(result.Receipt.Started).Abs(); got > time.Minute {
+			t.Errorf("off by %s: the receipt's start is off by %s", off, got)
+		}
+	}
 }
 
-func (s *screen) Say(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lines = append(s.lines, line)
+// A machine that is not to be installed is told so, and nothing happens.
+func TestOtherOrders(t *testing.T) {
+	for _, action := range []machine.Action{machine.ActionBootDisk, machine.ActionWait, machine.ActionPowerOff} {
+		r := newRig(t)
+		r.server.Reply = machine.Reply{Action: action, Message: "not now", After: 7}
+		result := r.run()
+		if result.Err != nil || result.Reply.Action != action || result.Reply.After != 7 || result.Receipt.Ticket != "" {
+			t.Errorf("%s: %+v", action, result)
+		}
+		r.untouched(result)
+		if !strings.Contains(r.screen.text(), "not now") {
+			t.Errorf("%s: the message is not shown: %s", action, r.screen.text())
+		}
+	}
 }
 
-func (s *screen) Status(string) {}
-
-func (s *screen) text() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return strings.Join(s.lines, "\n")
+func TestDataDisks(t *testing.T) {
+	r := newRig(t)
+	keep, wipe := r.dataDisk("vdb", "KEEP"), r.dataDisk("vdc", "WIPE")
+	if out, err := exec.Command("sgdisk", "-n", "1:2048:+100M", "-c", "1:slipway-data", "-n", "2:0:+50M", wipe).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	makeExt4(t, wipe, 1<<20, 100<<20)
+	r.server.Ticket.Data = []machine.DataOrder{
+		{Name: "a", Disk: cluster.Selector{Serial: "KEEP"}, Policy: cluster.PolicyKeep},
+		{Name: "b", Disk: cluster.Selector{Serial: "WIPE"}, Policy: cluster.PolicyWipe},
+		{Name: "c", Disk: cluster.Selector{Serial: "GONE"}, Policy: cluster.PolicyKeep},
+	}
+	r.report.Disks[1].Content = []machine.Signature{{Type: "gpt"}, {Partition: 1, Type: "partition", Label: "slipway-data"}}
+	before, err := os.ReadFile(keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := r.run()
+	if result.Err != nil {
+		t.Fatal(result.Err)
+	}
+	r.installed()
+	if after, err := os.ReadFile(keep); err != nil || !bytes.Equal(before, after) || strings.Contains(strings.Join(r.disks.opened, " "), "vdb") {
+		t.Errorf("the disk to keep was touched (%v), opened: %v", err, r.disks.opened)
+	}
+	if out, _ := exec.Command("blkid", "-p", wipe).CombinedOutput(); len(bytes.TrimSpace(out)) != 0 {
+		t.Errorf("still on the disk: %s", out)
+	}
+	if out, _ := exec.Command("blkid", "-p", "-O", "1048576", wipe).CombinedOutput(); len(bytes.TrimSpace(out)) != 0 {
+		t.Errorf("still where the first partition was: %s", out)
+	}
+	want := []machine.DataResult{{Name: "a", Serial: "KEEP", Action: "kept"}, {Name: "b", Serial: "WIPE", Action: "wiped"}, {Name: "c", Action: "absent"}}
+	if got := r.server.Receipts()[0].Data; len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("receipt: %+v", got)
+	}
 }
 
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-	set int
+// dataDisk adds a disk of 256 MiB to the machine.
+func (r *rig) dataDisk(name, serial string) string {
+	r.t.Helper()
+	path := filepath.Join(r.t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(256 << 20); err != nil {
+		r.t.Fatal(err)
+	}
+	r.disks.paths[name] = path
+	r.report.Disks = append(r.report.Disks, machine.Disk{Name: name, Serial: serial, Transport: "virtio", Size: 256 << 20, Sector: 512})
+	return path
 }
 
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+func makeExt4(t *testing.T, path string, offset, size int64) {
+	t.Helper()
+	part := filepath.Join(t.TempDir(), "part")
+	if err := os.WriteFile(part, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(part, size); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", part).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command("dd", "if="+part, "of="+path, "bs=1M", "conv=notrunc,sparse", "seek="+seek(offset)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }
 
-func (c *clock) Set(t time.Time) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = t
-	c.set++
-	return nil
+// A second machine of the same server, which must not be told the ticket.
+func TestAnotherTicketIsRefused(t *testing.T) {
+	r := newRig(t)
+	r.server.Fault = func(w http.ResponseWriter, q *http.Request) bool {
+		if q.URL.Path == machine.PathTicket {
+			q.Header.Set("Authorization", "Bearer another")
+		}
+		return false
+	}
+	result := r.run()
+	if result.Err == nil || !strings.Contains(result.Err.Error(), "never handed out") {
+		t.Errorf("%v", result.Err)
+	}
+	r.untouched(result)
 }
