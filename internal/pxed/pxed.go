@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
@@ -87,12 +88,19 @@ func Serve(ctx context.Context, o Options) error {
 	return s.run(ctx)
 }
 
-// check refuses a build that was made for something else.
+// check refuses a build that was made for something else, or lacks what machines
+// are started with.
 func (s *server) check() error {
 	x := s.build.Index
 	if x.Environment != s.Cluster.Environment || x.Cluster != s.Cluster.Name {
 		err := fmt.Errorf("the build is of %s (cluster %s), the profile is %s (cluster %s)", x.Environment, x.Cluster, s.Cluster.Environment, s.Cluster.Name)
 		return exit.With(exit.Usage, diag.WithHint(err, "serve the build that was made from this profile: imagebuild build -p PROFILE"))
+	}
+	for _, role := range []artifact.Role{artifact.RoleKernel, artifact.RoleInstaller, artifact.RoleDiskZstd} {
+		if _, ok := x.One(role); !ok {
+			err := fmt.Errorf("the build has no file of the role %s: nothing can be installed from it", role)
+			return exit.With(exit.Usage, diag.WithHint(err, "build it again with this version of imagebuild"))
+		}
 	}
 	return nil
 }

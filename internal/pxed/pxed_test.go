@@ -134,9 +134,14 @@ func TestRefusesToServe(t *testing.T) {
 		want string
 		code exit.Code
 	}{
-		"another profile":    {func(o *Options) { o.Cluster.Environment = "dev" }, "the build is of lab", exit.Usage},
-		"a changed build":    {func(o *Options) { buildtest.Put(t, o.Image, "netboot/vmlinuz", []byte("x")) }, "netboot/vmlinuz", exit.Failed},
-		"no build":           {func(o *Options) { o.Image += "/nonesuch" }, "opening build", exit.Failed},
+		"another profile": {func(o *Options) { o.Cluster.Environment = "dev" }, "the build is of lab", exit.Usage},
+		"a changed build": {func(o *Options) { buildtest.Put(t, o.Image, "netboot/vmlinuz", []byte("x")) }, "netboot/vmlinuz", exit.Failed},
+		"no build":        {func(o *Options) { o.Image += "/nonesuch" }, "opening build", exit.Failed},
+		"no installer": {func(o *Options) {
+			files := buildtest.Contents()
+			delete(files, "netboot/initrd-install.zst")
+			o.Image = buildtest.Write(t, files)
+		}, "no file of the role installer", exit.Usage},
 		"a taken port":       {func(o *Options) { o.HTTP = taken.Addr().String() }, "is taken by", exit.Failed},
 		"no address":         {func(o *Options) { o.HTTP = ":8080" }, "nothing to listen on", exit.Usage},
 		"no port":            {func(o *Options) { o.HTTP = "127.0.0.1" }, "no address for HTTP", exit.Usage},

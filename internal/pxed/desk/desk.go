@@ -27,8 +27,8 @@ type Change struct {
 	Put      []life.Record
 	Gone     []machine.Key
 	Reports  map[machine.Key]machine.Report
-	Receipts map[machine.Key]machine.Receipt
-	Events   []Event // Seq is given by the ledger
+	Receipts map[machine.Key]machine.Receipt // the ledger keeps them without their tickets
+	Events   []Event                         // Seq is given by the ledger
 }
 
 // Records keeps what is known of machines.
@@ -137,7 +137,7 @@ func (d *Desk) change(ctx context.Context, decide func(fleet []life.Record) (Cha
 		return fmt.Errorf("ledger: %w", err)
 	}
 	for _, e := range events {
-		d.log.Info(e.Kind, "machine", string(e.Machine), "node", e.Node, "what", e.Text)
+		d.log.Info("event", "kind", e.Kind, "machine", string(e.Machine), "node", e.Node, "what", e.Text)
 	}
 	d.pulse.beat()
 	return refused

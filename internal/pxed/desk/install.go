@@ -122,9 +122,7 @@ func (d *Desk) Receipt(ctx context.Context, token string, r machine.Receipt) (ma
 		if err != nil {
 			return after, out.Notes, err
 		}
-		kept := r
-		kept.Ticket = ""
-		c.Receipts = map[machine.Key]machine.Receipt{rec.Key: kept}
+		c.Receipts = map[machine.Key]machine.Receipt{rec.Key: r}
 		reply = receiptReply(after)
 		return after, append(out.Notes, r.Reasons...), nil
 	})

@@ -35,7 +35,7 @@ func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
 func ask(r *http.Request) desk.Ask {
 	q := r.URL.Query()
 	return desk.Ask{
-		From: client(r).String(), MAC: word(q.Get("mac")), Serial: word(q.Get("serial")), UUID: word(q.Get("uuid")),
+		From: who(r), MAC: word(q.Get("mac")), Serial: word(q.Get("serial")), UUID: word(q.Get("uuid")),
 		Firmware: word(q.Get("firmware")),
 	}
 }

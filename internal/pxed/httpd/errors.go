@@ -24,7 +24,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if no.status == http.StatusNotFound {
 		level = s.log.Info
 	}
-	level("refused", "from", client(r).String(), "method", r.Method, "path", r.URL.Path, "code", no.code, "why", no.text)
+	level("refused", "from", who(r), "method", r.Method, "path", r.URL.Path, "code", no.code, "why", no.text)
 	s.counted.Refused(no.code)
 	if no.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "5")

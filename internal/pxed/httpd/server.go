@@ -114,7 +114,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mux.ServeHTTP(rec, r)
 	s.counted.Served(r.Pattern, rec.status, rec.bytes, time.Since(start))
-	s.log.Debug("request", "from", client(r).String(), "method", r.Method, "path", r.URL.Path, "status", rec.status, "bytes", rec.bytes)
+	s.log.Debug("request", "from", who(r), "method", r.Method, "path", r.URL.Path, "status", rec.status, "bytes", rec.bytes)
 }
 
 // HTTPServer is an http.Server around h with the times of this package.
@@ -148,6 +148,14 @@ func client(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	return a.Addr().Unmap()
+}
+
+// who is the client, for the log.
+func who(r *http.Request) string {
+	if a := client(r); a.IsValid() {
+		return a.String()
+	}
+	return "socket"
 }
 
 // base is the URL under which the machine reached this server: the address that

@@ -63,7 +63,10 @@ func (m *Memory) Change(_ context.Context, decide func([]life.Record) (desk.Chan
 		delete(m.receipts, k)
 	}
 	maps.Copy(m.reports, c.Reports)
-	maps.Copy(m.receipts, c.Receipts)
+	for k, r := range c.Receipts {
+		r.Ticket = ""
+		m.receipts[k] = r
+	}
 	for _, e := range c.Events {
 		e.Seq = int64(len(m.events) + 1)
 		m.events = append(m.events, e)

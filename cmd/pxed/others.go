@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/slipway/slipway/internal/cli"
+	"github.com/slipway/slipway/internal/pxed"
+	"github.com/slipway/slipway/internal/pxed/client"
+	"github.com/slipway/slipway/internal/pxed/desk"
+)
+
+func newBindCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bind MACHINE NODE",
+		Short: "check that a machine is a node, or tell what the profile lacks",
+		Long: `bind looks once more at which node a machine is. What a machine is, the profile
+says, by MAC address or serial number; when it is not the node that is wanted, the
+answer is what to write into the profile.`,
+		Example: "  pxed bind 52:54:00:99:99:99 n1",
+		Args:    cli.Args(cobra.ExactArgs(2)),
+	}
+	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
+		m, err := c.Bind(cmd.Context(), args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return printMachine(cmd.OutOrStdout(), m, format)
+	})
+}
+
+func newForgetCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "forget MACHINE",
+		Short:   "drop the record of a machine that is gone",
+		Long:    "forget drops what is known of a machine: one that was replaced, or whose address\nanother one has now. A machine that is armed is not forgotten.",
+		Example: "  pxed forget 52:54:00:99:99:99",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+	}
+	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
+		if err := c.Forget(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		if format == cli.JSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), struct {
+				Forgotten string `json:"forgotten"`
+			}{args[0]})
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten\n", args[0])
+		return nil
+	})
+}
+
+func newWakeCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "wake NODE",
+		Short:   "switch the machine of a node on (Wake-on-LAN)",
+		Long:    "wake sends Wake-on-LAN packets to the MAC addresses of a node, out of every\ninterface that pxed serves. Whether the machine wakes up, its firmware decides.",
+		Example: "  pxed wake n1",
+		Args:    cli.Args(cobra.ExactArgs(1)),
+	}
+	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
+		sent, err := c.Wake(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if format == cli.JSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), struct {
+				Sent []string `json:"sent"`
+			}{sent})
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "called %s at %s\n", args[0], strings.Join(sent, ", "))
+		return nil
+	})
+}
+
+func newEventsCmd() *cobra.Command {
+	var follow bool
+	var after int64
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "show what happened",
+		Long: `events shows what happened, the oldest first. With -f it goes on until it is
+stopped, and takes the stream up again where it was cut. With -o json each event is
+one line.`,
+		Example: "  pxed events\n  pxed events -f -o json",
+		Args:    cli.Args(cobra.NoArgs),
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until stopped")
+	cmd.Flags().Int64Var(&after, "after", 0, "only what happened after the event of this number")
+	return ask(cmd, func(cmd *cobra.Command, c *client.Client, _ []string, format cli.Output) error {
+		print := func(e desk.Event) error { return printEvent(cmd, e, format) }
+		if follow {
+			return c.Follow(cmd.Context(), after, print)
+		}
+		for {
+			list, next, err := c.Events(cmd.Context(), after)
+			if err != nil || len(list) == 0 {
+				return err
+			}
+			for _, e := range list {
+				if err := print(e); err != nil {
+					return err
+				}
+			}
+			after = next
+		}
+	})
+}
+
+func printEvent(cmd *cobra.Command, e desk.Event, format cli.Output) error {
+	if format == cli.JSON {
+		return writeLine(cmd.OutOrStdout(), e)
+	}
+	code := ""
+	if e.Code != "" {
+		code = " [" + e.Code + "]"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%6d  %s  %-8s %s%s\n", e.Seq, e.At.Local().Format(time.DateTime), e.Kind, e.Text, code)
+	return err
+}
+
+func newStatusCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "show what the running pxed serves",
+		Example: "  pxed status -o json",
+		Args:    cli.Args(cobra.NoArgs),
+	}
+	return ask(cmd, func(cmd *cobra.Command, c *client.Client, _ []string, format cli.Output) error {
+		st, err := c.Status(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if format == cli.JSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), st)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "environment  %s (%s)\ncluster      %s: %s\nimage        %s %s\ndiscovery    %v\n",
+			st.Environment, st.Status, st.Cluster, strings.Join(st.Nodes, ", "), st.Image.Name, st.Image.Index.Short(), st.Discover)
+		return err
+	})
+}
+
+func newTokenCmd() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:     "token",
+		Short:   "print the operator's token",
+		Long:    "token prints the token that the web page and commands on other machines need.\npxed serve makes it on its first start; remove the file to have a new one made.",
+		Example: "  pxed token",
+		Args:    cli.Args(cobra.NoArgs),
+	}
+	cmd.Flags().StringVar(&state, "state", defaultState, "state directory of the pxed")
+	format := cli.OutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		token, err := pxed.ReadToken(filepath.Join(state, tokenName))
+		if err != nil {
+			return err
+		}
+		if *format == cli.JSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), struct {
+				Token string `json:"token"`
+			}{token})
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), token)
+		return nil
+	}
+	return cmd
+}
