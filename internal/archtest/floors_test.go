@@ -53,7 +53,7 @@ var floors = map[string]floor{
 	"internal/profilefile":   drivers,
 	"internal/pxed/build":    drivers,
 	"internal/pxed/desk":     drivers,
-	"internal/pxed/keep":    drivers,
+	"internal/pxed/keep":     drivers,
 	"internal/pxed/listen":   drivers,
 	"internal/pxed/sse":      drivers,
 
