@@ -17,8 +17,9 @@ func Emergency(ctx context.Context, slot string, shell bool, wait time.Duration)
 	switch {
 	case shell:
 		fmt.Println("\nThe profile allows a shell; leave it to restart.")
-		// root has no password; --force gives the shell all the same.
-		_ = attached(ctx, "/usr/sbin/sulogin", "--force")
+		// root has no password; --force gives the shell all the same. Nobody may
+		// be there to press Enter, so the question has an end (0 is none).
+		_ = attached(ctx, "/usr/sbin/sulogin", "--force", fmt.Sprintf("--timeout=%d", wait/time.Second))
 	case wait == 0:
 		fmt.Println("\nThe profile says not to restart by itself: switch the node off and on.")
 		<-ctx.Done()
