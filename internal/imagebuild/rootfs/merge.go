@@ -58,6 +58,9 @@ func (m *merger) copy(r io.Reader, skip func(string) bool) error {
 		if name == "." || skip(name) || m.seen(h, name) {
 			continue
 		}
+		if err := m.parents(path.Dir(name), h.ModTime); err != nil {
+			return err
+		}
 		if err := m.entry(h, name, tr); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -72,6 +75,19 @@ func (m *merger) seen(h *tar.Header, name string) bool {
 	was := m.dirs[name]
 	m.dirs[name] = true
 	return was
+}
+
+// parents writes the directories above an entry that nothing has brought yet: a
+// reader that has to invent them gives them to whoever it runs as.
+func (m *merger) parents(dir string, at time.Time) error {
+	if dir == "." || m.dirs[dir] {
+		return nil
+	}
+	if err := m.parents(path.Dir(dir), at); err != nil {
+		return err
+	}
+	m.dirs[dir] = true
+	return m.entry(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, ModTime: at}, dir, strings.NewReader(""))
 }
 
 func (m *merger) entry(h *tar.Header, name string, content io.Reader) error {

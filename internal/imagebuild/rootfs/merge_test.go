@@ -94,6 +94,27 @@ func TestMergeLaysOverAndDrops(t *testing.T) {
 	}
 }
 
+func TestMergeBringsMissingParents(t *testing.T) {
+	over, err := fstree.New(fstree.File("a", 0o644, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := Merge(&out, tarOf(t, file("usr/lib/modules/x", 1)), epoch, func(string) bool { return false }, nil, TreeLayer(over, epoch)); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, h := range entries(t, &out) {
+		names = append(names, h.Name)
+		if h.Typeflag == tar.TypeDir && (h.Mode != 0o755 || h.Uid != 0 || h.ModTime.Unix() > epoch) {
+			t.Errorf("%+v", h)
+		}
+	}
+	if want := []string{"./usr/", "./usr/lib/", "./usr/lib/modules/", "./usr/lib/modules/x", "./a"}; !slices.Equal(names, want) {
+		t.Errorf("got %v, want %v", names, want)
+	}
+}
+
 func TestMergeKeepsCapabilities(t *testing.T) {
 	h := file("usr/bin/ping", 1)
 	h.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": "\x01\x00\x00\x02"}
@@ -101,7 +122,8 @@ func TestMergeKeepsCapabilities(t *testing.T) {
 	if err := Merge(&out, tarOf(t, h), epoch, func(string) bool { return false }, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := entries(t, &out)[0].PAXRecords["SCHILY.xattr.security.capability"]; got == "" {
+	all := entries(t, &out)
+	if got := all[len(all)-1].PAXRecords["SCHILY.xattr.security.capability"]; got == "" {
 		t.Error("file capability is lost")
 	}
 }

@@ -68,18 +68,27 @@ func mksquashfs(ctx context.Context, req Request, tree func(io.Writer) error) er
 		return err
 	})
 	g.Go(func() error {
-		// The tar stream has no entry for the root directory; without the
-		// -root options it would belong to whoever runs the build, with the
-		// time of the build.
-		err := hosttool.Run(ctx, hosttool.Cmd{Name: "mksquashfs", Stdin: r, Epoch: req.Epoch, Args: []string{
+		args := []string{
 			"-", req.Path, "-tar", "-noappend", "-quiet", "-no-progress",
 			"-comp", "zstd", "-Xcompression-level", strconv.Itoa(req.Level), "-b", "256K", "-mem", "256M",
-			"-root-mode", "0755", "-root-uid", "0", "-root-gid", "0", "-root-time", strconv.FormatInt(req.Epoch, 10),
-		}})
+			"-root-mode", "0755", "-root-time", strconv.FormatInt(req.Epoch, 10),
+		}
+		err := hosttool.Run(ctx, asRoot(hosttool.Cmd{Name: "mksquashfs", Stdin: r, Epoch: req.Epoch, Args: args}))
 		r.CloseWithError(errors.Join(err, io.ErrClosedPipe))
 		return err
 	})
 	return g.Wait()
+}
+
+// asRoot runs the tool as root of a user name space of its own. The tar stream has
+// no entry for the root directory, and mksquashfs gives that to whoever runs it;
+// its -root-uid has no effect on a tar stream (4.5.1).
+func asRoot(c hosttool.Cmd) hosttool.Cmd {
+	if os.Geteuid() == 0 {
+		return c
+	}
+	c.Name, c.Args = "unshare", append([]string{"--map-root-user", c.Name}, c.Args...)
+	return c
 }
 
 // pad extends the file to whole blocks and returns its size. mksquashfs pads to
