@@ -23,19 +23,19 @@ func bootOf(q Request, c Config) boot {
 	if client.Firmware == Unsupported {
 		return boot{gave: GaveNothing, why: unsupported(client)}
 	}
-	b := boot{class: classPXE, vendor: takeBootFile(), server: c.Server.AsSlice()}
+	b := boot{gave: GaveIPXE, why: client.Arch.String(), class: classPXE, vendor: takeBootFile(), server: c.Server.AsSlice()}
 	switch {
 	case client.IPXE && client.HTTP:
 		b.gave, b.why, b.file = GaveScript, "iPXE asks", ScriptURL(c.HTTP, client)
-	case q.Verdict == OwnDisk:
-		b.toOwnDisk(client, c)
 	case client.Firmware == UEFIHTTP:
-		b.gave, b.why, b.file = GaveIPXE, client.Arch.String(), c.HTTP+machine.PathArtifacts+c.Boot.UEFI
-		b.class, b.vendor = classHTTP, nil
+		b.class, b.vendor, b.file = classHTTP, nil, c.HTTP+machine.PathArtifacts+c.Boot.UEFI
 	case client.Firmware == UEFITFTP:
-		b.gave, b.why, b.file = GaveIPXE, client.Arch.String(), c.Boot.UEFI
+		b.file = c.Boot.UEFI
 	default:
-		b.gave, b.why, b.file = GaveIPXE, client.Arch.String(), c.Boot.BIOS
+		b.file = c.Boot.BIOS
+	}
+	if q.Verdict == OwnDisk {
+		b.toOwnDisk(client, c)
 	}
 	if client.IPXE && !client.HTTP {
 		b.why = "an iPXE that cannot speak HTTP is replaced"
@@ -55,24 +55,17 @@ func unsupported(c Client) string {
 const OwnDiskName = "boot-your-own-disk"
 
 // toOwnDisk answers a machine that has nothing to do here. Silence would be slow:
-// firmware repeats its DISCOVER for a minute and more before it tries the next
-// device, and an offer without a boot file costs the same.
+// firmware repeats its DISCOVER for a minute before it tries the next device, and an
+// offer without a boot file costs the same.
 //
-//   - UEFI by TFTP gets a PXE menu with "boot locally" as its only item and no
-//     time to choose: it loads nothing and goes on to its next device at once.
-//   - UEFI by HTTP gets a URL that answers 404, and goes on as well.
-//   - BIOS gets iPXE like everybody else: option ROMs differ too much in what
-//     they make of a menu, and iPXE's plain exit is understood by all.
+// HTTP boot gets a URL that answers 404, and the firmware goes on at once. Everybody
+// else gets iPXE, whose script leaves. A PXE menu with "boot locally" as its only
+// item would load nothing; OVMF takes it and leaves in no time, but then spends 85 s
+// on PXE over IPv6, which it passes over after iPXE has used the card.
 func (b *boot) toOwnDisk(c Client, cfg Config) {
-	b.gave, b.why = GaveOwnDisk, "nothing to do for this machine"
-	switch c.Firmware {
-	case UEFITFTP:
-		b.vendor = menuOfOwnDisk()
-	case UEFIHTTP:
-		b.class, b.vendor, b.file = classHTTP, nil, cfg.HTTP+machine.PathArtifacts+OwnDiskName
-	default:
-		b.gave, b.file = GaveIPXE, cfg.Boot.BIOS
-		b.why += "; BIOS leaves by iPXE's script"
+	if c.Firmware == UEFIHTTP {
+		b.gave, b.why = GaveOwnDisk, "nothing to do for this machine: HTTP boot is to fail at once"
+		b.file = cfg.HTTP + machine.PathArtifacts + OwnDiskName
 	}
 }
 

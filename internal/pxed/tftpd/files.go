@@ -87,18 +87,3 @@ func (d *Directory) File(_ netip.Addr, name string) ([]byte, error) {
 	d.held[name] = held{info.ModTime(), info.Size(), content}
 	return content, nil
 }
-
-// Autoexec is Files that also answer iPXE's question for a script beside its own
-// boot file, whatever the directory.
-type Autoexec struct {
-	Files
-	Script []byte
-}
-
-// File implements Files.
-func (a Autoexec) File(client netip.Addr, name string) ([]byte, error) {
-	if path.Base(name) == "autoexec.ipxe" {
-		return a.Script, nil
-	}
-	return a.Files.File(client, name)
-}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path"
 	"sync"
 	"time"
 
@@ -233,7 +234,7 @@ func (s *Server) lookUp(client netip.Addr, b []byte) (request, []byte, uint16, e
 	content, err := s.cfg.Files.File(client, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return r, nil, codeNotFound, errors.New("there is no such file here")
+		return r, nil, codeNotFound, errAbsent
 	case err != nil:
 		s.cfg.Log.Error("reading a boot file", "name", name, "err", err)
 		return r, nil, codeUndefined, errors.New("the file cannot be read")
@@ -241,14 +242,24 @@ func (s *Server) lookUp(client netip.Addr, b []byte) (request, []byte, uint16, e
 	return r, content, 0, nil
 }
 
+// errAbsent is what a client reads that asks for a file that is not served.
+var errAbsent = errors.New("there is no such file here")
+
+// autoexec is the script that iPXE asks for before anything else. It is not served:
+// at that moment iPXE has no address yet, so the script could only ask DHCP for one,
+// which iPXE does without a script, and is then told of pxed's by the offer.
+const autoexec = "autoexec.ipxe"
+
 func (s *Server) report(p *port, t Transfer) {
 	if s.cfg.Watcher != nil {
 		s.cfg.Watcher.TFTP(t)
 	}
 	log := s.cfg.Log.With("interface", p.Name, "client", t.Client, "name", t.Name, "outcome", string(t.Outcome))
-	switch t.Outcome {
-	case Sent, Probed:
+	switch {
+	case t.Outcome == Sent || t.Outcome == Probed:
 		log.Info("tftp", "bytes", t.Bytes, "blksize", t.Block, "windowsize", t.Window, "resent", t.Resent, "seconds", t.Duration.Seconds())
+	case path.Base(t.Name) == autoexec && errors.Is(t.Err, errAbsent):
+		log.Debug("tftp", "why", "iPXE looks for a script beside itself, and goes on without")
 	default:
 		log.Warn("tftp", "why", t.Err)
 	}

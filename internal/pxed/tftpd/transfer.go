@@ -64,7 +64,7 @@ func (s *sender) offer(ctx context.Context) error {
 		if _, err := s.conn.Write(packet); err != nil {
 			return err
 		}
-		a, err := s.answer(ctx, give)
+		a, err := s.answer(ctx, give, time.Now().Add(s.terms.timeout))
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			continue
@@ -113,10 +113,11 @@ func (s *sender) window(ctx context.Context, acked int) (int, error) {
 }
 
 // await waits for an acknowledgement of up to n blocks after acked. With repeat it
-// returns 0 for one of acked itself.
+// returns 0 for one of acked itself. What else arrives does not prolong the wait.
 func (s *sender) await(ctx context.Context, give time.Time, acked, n int, repeat bool) (int, error) {
+	until := time.Now().Add(s.terms.timeout)
 	for {
-		a, err := s.answer(ctx, give)
+		a, err := s.answer(ctx, give, until)
 		switch {
 		case err != nil:
 			return 0, err
@@ -146,15 +147,14 @@ func (s *sender) transmit(from, n int) error {
 	return nil
 }
 
-// answer waits for the client, at most until its timeout. What is not an answer is
-// passed over.
-func (s *sender) answer(ctx context.Context, give time.Time) (answer, error) {
+// answer waits for the client, at most until the given time. What is not an answer
+// is passed over. After give, the client is given up.
+func (s *sender) answer(ctx context.Context, give, until time.Time) (answer, error) {
 	var buf [maxRequest]byte
-	now := time.Now()
-	if now.After(give) {
+	if time.Now().After(give) {
 		return answer{}, fmt.Errorf("no answer for %s", patience)
 	}
-	if err := s.conn.SetReadDeadline(now.Add(s.terms.timeout)); err != nil {
+	if err := s.conn.SetReadDeadline(until); err != nil {
 		return answer{}, err
 	}
 	for {
