@@ -97,7 +97,7 @@ func newRig(t *testing.T) *rig {
 		Seed: machine.Seed{"meta-data": "instance-id: n1-x\n", "user-data": "#cloud-config\n", "network-config": "version: 2\n", "vendor-data": "#cloud-config\n{}\n"},
 		Ticket: machine.Ticket{
 			Format: machine.TicketFormat, ID: strings.Repeat("ab", 32), Node: "n1", Cluster: "test", Expires: time.Now().Add(time.Hour),
-			Index: digest.Of(b.index), Key: key, System: cluster.Selector{Serial: "SYS-1"},
+			Index: digest.Of(b.index), Key: strings.TrimSpace(key), System: cluster.Selector{Serial: "SYS-1"},
 		},
 	}
 	r.http = httptest.NewServer(r.server)

@@ -64,7 +64,7 @@ func endingOf(r install.Result, stick bool) ending {
 	case errors.Is(r.Err, install.ErrTicket) && !r.Receipt.Written && !stick:
 		return ending{restart, waitBad, append(lines, "the machine restarts, and its disk is started if the server says so")}
 	case !r.Acknowledged:
-		return ending{powerOff, waitLost, append(lines, "the machine is switched off: started again it might be installed again")}
+		return ending{powerOff, waitLost, append(lines, "the machine is switched off, so that it is not started into the installer over and over")}
 	case r.Err == nil && stick:
 		return ending{takeStick, waitLost, append(lines, "take out the stick: the machine then restarts from its disk")}
 	case stick:
@@ -98,9 +98,11 @@ func (a *app) end(e ending) {
 		a.screen.Say(l)
 	}
 	a.screen.Say(rule)
-	if e.action == takeStick {
-		a.awaitStick(e.wait)
-	} else if !a.countdown(e) {
+	if e.action == takeStick && !a.stickGone(e.wait) {
+		// Restarted with the stick in it, the machine would only refuse.
+		e.action = powerOff
+		a.screen.Say("the stick was not taken out, switching off")
+	} else if e.action != takeStick && !a.countdown(e) {
 		return
 	}
 	unix.Sync()

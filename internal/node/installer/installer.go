@@ -45,6 +45,7 @@ type app struct {
 	consoles *console.Consoles
 	screen   *screen
 	modules  *kmod.Loader
+	stick    string // kernel's name of the disk that holds the bundle
 }
 
 // Main installs or inventories this machine when the kernel command line says so,

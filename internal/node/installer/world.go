@@ -115,5 +115,12 @@ func (d disks) Sanitize(ctx context.Context, opened install.Disk, m machine.Disk
 	if !ok {
 		return "", errors.New("not a block device")
 	}
-	return sanitize.Run(ctx, dev, sanitize.Request{How: how, Size: m.Size, Transport: m.Transport, Say: d.app.screen.Say})
+	r := sanitize.Request{How: how, Size: m.Size, Say: d.app.screen.Say, Sleep: pause}
+	switch m.Transport {
+	case "nvme":
+		r.NVMe = sanitize.Device{Fd: dev.Fd()}
+	case "sata":
+		r.ATA = sanitize.Device{Fd: dev.Fd()}
+	}
+	return sanitize.Run(ctx, dev, r)
 }

@@ -6,6 +6,7 @@ package sanitize
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/slipway/slipway/internal/machine"
 )
@@ -19,10 +20,14 @@ type Disk interface {
 
 // Request says what is wanted.
 type Request struct {
-	How       machine.Sanitize
-	Size      int64 // bytes
-	Transport string
-	Say       func(string)
+	How   machine.Sanitize
+	Size  int64 // bytes
+	Say   func(string)
+	Sleep func(context.Context, time.Duration) error
+
+	// NVMe and ATA are the disk's own commands, nil when it has not that kind.
+	NVMe NVMe
+	ATA  ATA
 }
 
 // piece is how much is discarded or zeroed at a time, bytes: the kernel cannot be
@@ -35,6 +40,9 @@ func Run(ctx context.Context, d Disk, r Request) (string, error) {
 	case machine.SanitizeZero:
 		return zero(ctx, d, r)
 	case machine.SanitizeAuto, machine.SanitizeDiscard:
+		if done, err := own(ctx, r); done != "" || err != nil {
+			return done, err
+		}
 		err := pieces(ctx, r, "discarding", d.Discard)
 		if err == nil {
 			return "all blocks were discarded (the disk may keep them for a while)", d.Flush()
@@ -46,6 +54,30 @@ func Run(ctx context.Context, d Disk, r Request) (string, error) {
 		return zero(ctx, d, r)
 	}
 	return "", fmt.Errorf("%q is no way to destroy content", r.How)
+}
+
+// own uses the disk's own commands. Nothing done and no error means that it has none.
+func own(ctx context.Context, r Request) (string, error) {
+	var done string
+	var err error
+	switch {
+	case r.How != machine.SanitizeAuto:
+		return "", nil
+	case r.NVMe != nil:
+		done, err = nvme(ctx, r.NVMe, r.Say, r.Sleep)
+	case r.ATA != nil:
+		done, err = ata(ctx, r.ATA, r.Say, r.Sleep)
+	default:
+		return "", nil
+	}
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		r.Say(fmt.Sprintf("the disk does not erase itself (%v), discarding instead", err))
+		return "", nil
+	}
+	return done, nil
 }
 
 func zero(ctx context.Context, d Disk, r Request) (string, error) {
