@@ -104,10 +104,14 @@ func (m *merger) entry(h *tar.Header, name string, content io.Reader) error {
 	h.AccessTime, h.ChangeTime = time.Time{}, time.Time{}
 	h.Uname, h.Gname = "", ""
 	h.Format = tar.FormatPAX
+	content, err := trustPyc(h, content)
+	if err != nil {
+		return err
+	}
 	if err := m.w.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err := io.Copy(m.w, content)
+	_, err = io.Copy(m.w, content)
 	return err
 }
 

@@ -115,6 +115,32 @@ func TestMergeBringsMissingParents(t *testing.T) {
 	}
 }
 
+func TestMergeTrustsCompiledPython(t *testing.T) {
+	for flags, want := range map[byte]byte{0: 0, 1: 1, 3: 1} {
+		var in bytes.Buffer
+		w := tar.NewWriter(&in)
+		module := append([]byte{0xa7, 0x0d, '\r', '\n', flags, 0, 0, 0}, "hash and code"...)
+		if err := w.WriteHeader(&tar.Header{Name: "./a.pyc", Mode: 0o644, Size: int64(len(module))}); err != nil {
+			t.Fatal(err)
+		}
+		w.Write(module)
+		w.Close()
+		var out bytes.Buffer
+		if err := Merge(&out, &in, epoch, func(string) bool { return false }, nil); err != nil {
+			t.Fatal(err)
+		}
+		tr := tar.NewReader(&out)
+		if _, err := tr.Next(); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(tr)
+		module[4] = want
+		if err != nil || !bytes.Equal(got, module) {
+			t.Errorf("flags %d: %q, %v", flags, got, err)
+		}
+	}
+}
+
 func TestMergeKeepsCapabilities(t *testing.T) {
 	h := file("usr/bin/ping", 1)
 	h.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": "\x01\x00\x00\x02"}
