@@ -60,6 +60,16 @@ func packageOf(name string) string {
 		return "kmod"
 	case "newuidmap":
 		return "uidmap"
+	case "unshare":
+		return "util-linux"
+	case "apt-ftparchive":
+		return "apt-utils"
+	case "dpkg-deb":
+		return "dpkg"
+	case "ssh-keygen":
+		return "openssh-client"
+	case "mke2fs", "e2fsck":
+		return "e2fsprogs"
 	case "apt-get", "apt-cache":
 		return "apt"
 	case "gpg", "gpgconf":
