@@ -15,12 +15,14 @@ import (
 )
 
 const (
-	rounds    = 3
 	diskSize  = 8 << 30 // bytes
 	bootLimit = 10 * time.Minute
 )
 
-var benchRun = flag.Bool("bench-run", false, "measure; needs root, the archive and about 20 minutes")
+var (
+	benchRun    = flag.Bool("bench-run", false, "measure; needs root, the archive and about 20 minutes")
+	benchRounds = flag.Int("bench-rounds", 3, "how often each image is booted anew")
+)
 
 // TestBench measures and prints. It fails when ours boots too slowly.
 func TestBench(t *testing.T) {
@@ -52,7 +54,7 @@ func TestBench(t *testing.T) {
 func (y *yard) compareBoots(t *testing.T, accel qemu.Accel, our, plain string) []Boots {
 	t.Helper()
 	result := []Boots{{Image: "slipway"}, {Image: "plain Debian " + y.cluster.Debian.Suite + ", ext4"}}
-	for round := range rounds {
+	for round := range *benchRounds {
 		for i, image := range []string{our, plain} {
 			name := fmt.Sprintf("boot%d-%d", i, round)
 			disk, err := qemu.Overlay(t.Context(), image, "raw", y.path(name+".qcow2"), diskSize)

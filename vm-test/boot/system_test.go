@@ -2,9 +2,11 @@ package boot
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/disklayout"
 )
 
@@ -62,11 +64,29 @@ func checkState(t *testing.T, n *machine) {
 	}
 }
 
-// checkSeed has cloud-init judge the documents that it was given.
+// checkSeed has cloud-init judge the documents that it was given, and those of
+// the other nodes.
 func checkSeed(t *testing.T, n *machine) {
-	out := n.run(t, "sudo cloud-init schema --system 2>&1")
-	t.Log(out)
-	if strings.Contains(strings.ToLower(out), "invalid") || strings.Contains(out, "deprecat") {
-		t.Errorf("cloud-init complains about its seed: %s", out)
+	n.judge(t, "--system")
+	for _, f := range n.lab.index.Files {
+		kind := map[string]string{"user-data": "cloud-config", "vendor-data": "cloud-config", "network-config": "network-config"}[filepath.Base(f.Name)]
+		if f.Role != artifact.RoleSeed || f.Node == n.lab.node.Name || kind == "" {
+			continue // meta-data has no schema
+		}
+		copied := "/tmp/" + strings.ReplaceAll(f.Name, "/", "-")
+		if err := n.shell.Put(t.Context(), copied, read(t, filepath.Join(filepath.Dir(n.lab.image), f.Name))); err != nil {
+			t.Fatal(err)
+		}
+		n.judge(t, "--schema-type "+kind+" --config-file "+copied)
+	}
+}
+
+// judge runs cloud-init's own check, which must find everything valid and
+// nothing that a later version will no longer take.
+func (m *machine) judge(t *testing.T, args string) {
+	t.Helper()
+	out := m.run(t, "sudo cloud-init schema "+args+" 2>&1")
+	if low := strings.ToLower(out); strings.Contains(low, "invalid") || strings.Contains(low, "deprecat") || !strings.Contains(low, "valid") {
+		t.Errorf("cloud-init schema %s: %s", args, out)
 	}
 }

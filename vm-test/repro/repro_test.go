@@ -3,6 +3,8 @@ package repro
 import (
 	"strings"
 	"testing"
+
+	"github.com/slipway/slipway/internal/imagebuild/verify/compare"
 )
 
 // maxMemory is the most that imagebuild itself may occupy, in bytes (issue 2,
@@ -68,6 +70,7 @@ func checkSame(t *testing.T, mine, theirs *workshop) {
 	found, err := differences(a, b)
 	must(t, err)
 	if len(found) > 0 {
-		t.Fatalf("the two builds differ in:\n%s", strings.Join(found, "\n"))
+		first, err := compare.Builds(t.Context(), a, b)
+		t.Fatalf("the two builds differ: %v, %v\nall files that differ:\n%s", first, err, strings.Join(found, "\n"))
 	}
 }
