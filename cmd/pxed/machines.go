@@ -126,6 +126,7 @@ func printMachine(w io.Writer, m desk.Machine, format cli.Output) error {
 	row("machine", string(m.Key))
 	row("node", m.Node)
 	row("state", stateOf(m))
+	row("known by", m.Bound)
 	row("seen", seen(m))
 	row("why", m.Why)
 	for _, reason := range m.Reasons {

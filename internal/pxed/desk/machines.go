@@ -78,6 +78,9 @@ func (d *Desk) view(ctx context.Context, r life.Record) (Machine, error) {
 	if m.Receipt, err = d.ledger.Receipt(ctx, r.Key); err != nil {
 		return m, fmt.Errorf("ledger: %w", err)
 	}
+	if r.Node != "" && r.State != StateExpected && !r.LastSeen.IsZero() {
+		m.Bound = r.Why
+	}
 	if r.Installed != nil {
 		m.Ready = timeOf(r.Installed.ReadyAt)
 	}
@@ -140,8 +143,6 @@ func (d *Desk) explain(m *Machine, r life.Record) {
 		m.Why, m.Hint = fmt.Sprintf("the profile is %s: nothing is armed", d.cluster.Status), "set status: active in the profile when its machines may be written"
 	case r.State == life.StateBound || r.State == StateExpected:
 		m.Why, m.Hint = r.Node+" is not armed: it boots its own disk", "to image it: pxed arm "+r.Node
-	default:
-		m.Why = r.Why
 	}
 }
 

@@ -18,8 +18,9 @@ type Machine struct {
 	Seen     *time.Time       `json:"seen,omitempty"` // when it last asked for anything
 	Boots    string           `json:"boots"`          // what it gets when it boots from the network, in words
 	Refused  string           `json:"refused,omitempty"`
-	Why      string           `json:"why,omitempty"`  // why it is bound, refused or failed
-	Hint     string           `json:"hint,omitempty"` // what the operator can do
+	Bound    string           `json:"bound,omitempty"` // what it is recognised as its node by
+	Why      string           `json:"why,omitempty"`   // why it is refused, not imaged, or failed
+	Hint     string           `json:"hint,omitempty"`  // what the operator can do
 	Reasons  []string         `json:"reasons,omitempty"`
 	Grant    *Grant           `json:"grant,omitempty"`
 	Progress *Progress        `json:"progress,omitempty"`

@@ -16,8 +16,9 @@ import (
 )
 
 // A machine is imaged exactly once: from its first boot to its hundredth after.
-func TestOneInstall(t *testing.T) {
-	l := newLab(t)
+func TestOneInstall(t *testing.T) { onBothLedgers(t, testOneInstall) }
+
+func testOneInstall(t *testing.T, l *lab) {
 	if s := l.boot(desktest.MAC1, "sn-1"); ticketIn(s) != "" || !strings.HasSuffix(s, "\nexit 1\n") {
 		t.Fatalf("a machine that nobody armed:\n%s", s)
 	}
@@ -70,8 +71,9 @@ func TestNoSecretInViews(t *testing.T) {
 }
 
 // Each boot of an armed machine gets a ticket of its own, and ends the one before.
-func TestNewBootEndsTheOldTicket(t *testing.T) {
-	l := newLab(t)
+func TestNewBootEndsTheOldTicket(t *testing.T) { onBothLedgers(t, testNewBootEndsTheOldTicket) }
+
+func testNewBootEndsTheOldTicket(t *testing.T, l *lab) {
 	old, _ := l.start()
 	l.clock.Pass(time.Minute)
 	fresh := ticketIn(l.boot(desktest.MAC1, "sn-1"))
@@ -134,8 +136,9 @@ func TestDisarmStopsAnInstall(t *testing.T) {
 }
 
 // Two receipts at once: one install, whatever the order, and no failure after it.
-func TestReceiptsRace(t *testing.T) {
-	l := newLab(t)
+func TestReceiptsRace(t *testing.T) { onBothLedgers(t, testReceiptsRace) }
+
+func testReceiptsRace(t *testing.T, l *lab) {
 	token, ticket := l.start()
 	good, other := desktest.Receipt(ticket, "sn-1"), desktest.Receipt(ticket, "sn-1")
 	other.Error, other.ReadBack = "the disk broke", false
@@ -167,8 +170,9 @@ func TestReceiptsRace(t *testing.T) {
 }
 
 // Two boots at once: only one of the tickets works.
-func TestBootsRace(t *testing.T) {
-	l := newLab(t)
+func TestBootsRace(t *testing.T) { onBothLedgers(t, testBootsRace) }
+
+func testBootsRace(t *testing.T, l *lab) {
 	l.arm("n1", desk.Order{})
 	scripts := make([]string, 6)
 	var wg sync.WaitGroup

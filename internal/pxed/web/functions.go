@@ -20,11 +20,12 @@ func functions() template.FuncMap {
 	}
 }
 
-// elementID names a machine's element: by its node when it has one, which is
-// there before the machine is, else by its key.
+// elementID names a machine's element: by its node, which is there before the
+// machine is, else by its key. Of machines that are refused there may be two that
+// would be the same node.
 func elementID(m desk.Machine) string {
 	name := "node-" + m.Node
-	if m.Node == "" {
+	if m.Node == "" || m.Refused != "" {
 		name = "machine-" + string(m.Key)
 	}
 	return strings.Map(func(r rune) rune {
@@ -42,7 +43,8 @@ func title(m desk.Machine) string {
 	if m.Node != "" {
 		return m.Node
 	}
-	return string(m.Key)
+	_, name, _ := strings.Cut(string(m.Key), ":")
+	return name
 }
 
 // stage is a step of an install, as the page shows it.

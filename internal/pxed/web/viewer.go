@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/slipway/slipway/internal/pxed/desk"
@@ -16,6 +17,7 @@ type viewer struct {
 	h      *Handler
 	out    *sse.Stream
 	sent   map[string]string // rendered machine by its name
+	order  []string          // names of the machines, as they were sent last
 	events int64             // last event sent, -1 before the first
 }
 
@@ -72,10 +74,10 @@ func (v *viewer) update(ctx context.Context) error {
 }
 
 func (v *viewer) machines(list []desk.Machine) error {
-	there := map[string]bool{}
+	var order []string
 	for _, m := range list {
 		name := elementID(m)
-		there[name] = true
+		order = append(order, name)
 		html, err := v.h.render("machine.html", m)
 		if err != nil {
 			return err
@@ -89,7 +91,7 @@ func (v *viewer) machines(list []desk.Machine) error {
 		}
 	}
 	for name := range v.sent {
-		if there[name] {
+		if slices.Contains(order, name) {
 			continue
 		}
 		delete(v.sent, name)
@@ -97,7 +99,11 @@ func (v *viewer) machines(list []desk.Machine) error {
 			return err
 		}
 	}
-	return nil
+	if slices.Equal(order, v.order) {
+		return nil
+	}
+	v.order = order
+	return v.out.Send("", "order", order)
 }
 
 // log sends new events; the first time, the last ones.

@@ -20,6 +20,7 @@ $("token-form").addEventListener("submit", async (e) => {
   if (!answer.ok) {
     sessionStorage.removeItem("token");
     link("lost", "this token does not work");
+    $("token").select();
   } else {
     sessionStorage.setItem("token", value);
     $("token").value = "";
@@ -71,6 +72,14 @@ function putMachine({ name, html }) {
   (again || $("machines")).focus({ preventScroll: true });
 }
 
+function putOrder(names) {
+  const list = $("machines");
+  if (names.every((name, i) => list.children[i]?.id === name)) return;
+  const focused = document.activeElement;
+  list.append(...names.map($).filter(Boolean));
+  if (list.contains(focused)) focused.focus({ preventScroll: true });
+}
+
 function putEvent({ name, html }) {
   if ($(name)) return;
   const list = $("events");
@@ -90,6 +99,7 @@ stream.addEventListener("open", () => link("live", token() ? "live, may operate"
 stream.addEventListener("error", () => link("lost", "pxed does not answer, trying again"));
 stream.addEventListener("machine", (e) => putMachine(JSON.parse(e.data)));
 stream.addEventListener("event", (e) => putEvent(JSON.parse(e.data)));
+stream.addEventListener("order", (e) => putOrder(JSON.parse(e.data)));
 stream.addEventListener("gone", (e) => $(JSON.parse(e.data).name)?.remove());
 
 // ---- arming and disarming, confirmed by typing the node's name
