@@ -22,7 +22,7 @@ var owners = map[string][]string{
 	"github.com/insomniacslk/dhcp":          {"internal/pxed/dhcpd", "internal/pxed/pxe", "internal/node", "vm-test"},
 	"github.com/klauspost/compress":         {"internal/artifact/unpack", "internal/imagebuild"},
 	"github.com/prometheus/client_golang":   {"internal/pxed/metrics"},
-	"github.com/pin/tftp/v3":               {testsOnly},
+	"github.com/pin/tftp/v3":                {testsOnly},
 	"github.com/rogpeppe/go-internal":       {testsOnly},
 	"github.com/santhosh-tekuri/jsonschema": {testsOnly},
 	"github.com/spf13/cobra":                {"internal/cli", "cmd"},
