@@ -146,7 +146,7 @@ func twinsAreExplained(s *server, b *browser) {
 	b.shows(".refused .state", "refused")
 	b.shows(".refused .why", "two machines have the MAC address "+desktest.MAC2)
 	b.shows(".refused .why", "what to do: switch one of them off")
-	b.until(`[...document.querySelectorAll(".machine h3")].map(e => e.innerText).join(" ") == "n1 n2 n2 n3 `+desktest.Stranger+`"`)
+	b.until(`[...document.querySelectorAll(".machine h3")].map(e => e.innerText).join(" ") == "n1 n2 n2 n3 ` + desktest.Stranger + `"`)
 	b.shows("#events li.no", "conflict")
 }
 

@@ -19,40 +19,47 @@ func (d *Desk) Report(ctx context.Context, token string, report machine.Report) 
 		return machine.Reply{}, d.noted(ctx, "report", life.Record{}, err)
 	}
 	var reply machine.Reply
+	var rec life.Record
+	var no *machine.Refusal
 	err := d.change(ctx, func(fleet []life.Record) (Change, error) {
-		c, rec, err := d.recognise(fleet, life.SightingOf(report), "report")
+		var c Change
+		var err error
+		c, rec, err = d.recognise(fleet, life.SightingOf(report), "report")
 		if err != nil {
 			return c, err
 		}
 		c.put(rec, "report", []string{fmt.Sprintf("sent its inventory: %d disks, %d network interfaces", len(report.Disks), len(report.NICs))}, d.now())
 		c.Reports = map[machine.Key]machine.Report{rec.Key: report}
-		reply = d.replyTo(rec, token)
+		reply, no = d.replyTo(rec, token)
 		return c, nil
 	})
-	return reply, err
+	if err == nil && no != nil {
+		d.note(ctx, "report", rec.Key, rec.Node, no)
+	}
+	return reply, d.noted(ctx, "report", rec, err)
 }
 
-func (d *Desk) replyTo(rec life.Record, token string) machine.Reply {
+// replyTo says what the machine does next, and why it does not install although it
+// came to do so.
+func (d *Desk) replyTo(rec life.Record, token string) (machine.Reply, *machine.Refusal) {
 	if token == "" {
 		message := rec.Node + " is known, nothing was written"
 		if rec.Node == "" {
 			message = "inventory taken, nothing was written: " + rec.Why
 		}
-		return machine.Reply{Action: machine.ActionPowerOff, Message: message}
+		return machine.Reply{Action: machine.ActionPowerOff, Message: message}, nil
 	}
-	if err := works(rec, token, d); err != nil {
-		return machine.Reply{Action: machine.ActionBootDisk, Message: err.Error()}
+	var no *machine.Refusal
+	if errors.As(works(rec, token, d), &no) {
+		return machine.Reply{Action: machine.ActionBootDisk, Message: no.Reason}, no
 	}
-	return machine.Reply{Action: machine.ActionInstall, Message: fmt.Sprintf("%s is armed, try %d of %d", rec.Node, rec.Grant.Tries, rec.Grant.MaxTries)}
+	return machine.Reply{Action: machine.ActionInstall, Message: fmt.Sprintf("%s is armed, try %d of %d", rec.Node, rec.Grant.Tries, rec.Grant.MaxTries)}, nil
 }
 
-// works asks whether the token is the one that works now, by trying something
-// that changes nothing.
+// works asks whether the token is the one that works now, by fetching the ticket
+// with it and forgetting that.
 func works(rec life.Record, token string, d *Desk) error {
-	_, _, err := life.Apply(rec, life.Advance{Token: life.HashToken(token), Progress: machine.Progress{Stage: machine.StageInventory}}, d.now())
-	if no := (*machine.Refusal)(nil); errors.As(err, &no) && no.Code == machine.CodeUnclaimed {
-		return nil
-	}
+	_, _, err := life.Apply(rec, life.Claim{Token: life.HashToken(token)}, d.now())
 	return err
 }
 

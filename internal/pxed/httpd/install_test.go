@@ -47,7 +47,7 @@ func testOneInstall(t *testing.T, l *lab) {
 		}
 	}
 	l.refused(http.StatusGone, "used", "works only once", "GET", machine.PathTicket, token, nil)
-	l.refused(http.StatusGone, "used", "works only once", "POST", machine.PathProgress, token, machine.Progress{Stage: machine.StageWrite})
+	l.refused(http.StatusConflict, "used", "works only once", "POST", machine.PathProgress, token, machine.Progress{Stage: machine.StageWrite})
 	want[struct{}](l, "POST", machine.PathHealth, token, machine.Ready{Node: "n1", MachineID: "abc", Slot: "a"})
 	m := want[desk.Machine](l, "GET", "/api/v1/machines/"+desktest.MAC1, operatorToken, nil)
 	if m.State != life.StateInstalled || m.Ready == nil || m.Receipt == nil || m.Receipt.Ticket != "" {
@@ -80,7 +80,7 @@ func testNewBootEndsTheOldTicket(t *testing.T, l *lab) {
 	if fresh == "" || fresh == old {
 		t.Fatalf("%q after %q", fresh, old)
 	}
-	l.refused(http.StatusGone, "superseded", "replaced", "POST", machine.PathProgress, old, machine.Progress{Stage: machine.StageWrite})
+	l.refused(http.StatusConflict, "superseded", "replaced", "POST", machine.PathProgress, old, machine.Progress{Stage: machine.StageWrite})
 	l.refused(http.StatusGone, "superseded", "replaced", "GET", machine.PathSeed, old, nil)
 }
 
@@ -129,7 +129,7 @@ func TestDisarmStopsAnInstall(t *testing.T) {
 	l := newLab(t)
 	token, _ := l.start()
 	want[desk.Machine](l, "POST", "/api/v1/nodes/n1/disarm", operatorToken, nil)
-	l.refused(http.StatusGone, "superseded", "taken back", "POST", machine.PathProgress, token, machine.Progress{Stage: machine.StageWrite})
+	l.refused(http.StatusConflict, "superseded", "taken back", "POST", machine.PathProgress, token, machine.Progress{Stage: machine.StageWrite})
 	if s := l.boot(desktest.MAC1, "sn-1"); ticketIn(s) != "" {
 		t.Errorf("a disarmed machine got\n%s", s)
 	}
@@ -215,4 +215,24 @@ func TestFailedReceiptExplains(t *testing.T) {
 	if s := l.boot(desktest.MAC1, "sn-1"); ticketIn(s) != "" {
 		t.Errorf("a failed machine is started again:\n%s", s)
 	}
+}
+
+// A report with a ticket that has ended is answered with the reason, for the
+// console, and everybody can see that it was.
+func TestReportWithADeadTicket(t *testing.T) {
+	l := newLab(t)
+	token, _ := l.start()
+	want[desk.Machine](l, "POST", "/api/v1/nodes/n1/disarm", operatorToken, nil)
+	reply := want[machine.Reply](l, "POST", machine.PathReport, token, desktest.Report(desktest.MAC1, "sn-1"))
+	if reply.Action != machine.ActionBootDisk || !strings.Contains(reply.Message, "taken back") {
+		t.Errorf("%+v", reply)
+	}
+	l.inEvents("superseded", "taken back")
+	if !strings.Contains(l.log.String(), "gets=boot-disk why=\"ticket: the ticket was taken back") {
+		t.Errorf("not in the log: %s", l.log)
+	}
+	if status, text := l.do("POST", machine.PathReport, "", `{"format": 3}`); status != http.StatusBadRequest || !strings.Contains(text, "not a valid document") {
+		t.Errorf("%d %s", status, text)
+	}
+	l.refused(http.StatusBadRequest, "document", "format", "POST", machine.PathReport, "", machine.Report{})
 }

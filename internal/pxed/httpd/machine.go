@@ -17,6 +17,9 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply, err := s.desk.Report(r.Context(), bearer(r), report)
+	if err == nil {
+		s.log.Info("report", "from", who(r), "serial", report.Identity.Serial, "gets", string(reply.Action), "why", reply.Message)
+	}
 	s.reply(w, r, reply, err)
 }
 
@@ -35,7 +38,13 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) {
 	if !s.read(w, r, maxSmall, &p) {
 		return
 	}
-	s.reply(w, r, struct{}{}, s.desk.Progress(r.Context(), bearer(r), p))
+	err := s.desk.Progress(r.Context(), bearer(r), p)
+	if no := (*machine.Refusal)(nil); errors.As(err, &no) && statusOf(no.Code) == http.StatusGone {
+		// To an install that is under way an ended ticket means "stop".
+		s.refuse(w, r, refusal{http.StatusConflict, string(no.Code), no.Reason, no.Hint})
+		return
+	}
+	s.reply(w, r, struct{}{}, err)
 }
 
 func (s *Server) receipt(w http.ResponseWriter, r *http.Request) {
