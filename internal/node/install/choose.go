@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/disklayout"
 	"github.com/slipway/slipway/internal/diskselect"
 	"github.com/slipway/slipway/internal/fstree"
@@ -16,6 +18,9 @@ import (
 
 func (r *run) selectDisks(context.Context) error {
 	image := r.index.Disk
+	if !boots(image, r.report.Firmware.Mode) {
+		return refuse("this machine was started by a BIOS, and the image boots by UEFI only: switch the firmware to UEFI (legacy or CSM off)")
+	}
 	choice, err := diskselect.Select(r.report.Disks, diskselect.OrderOf(r.ticket, image.Size+disk.MinState, image.SectorSize))
 	var no *diskselect.Error
 	if errors.As(err, &no) {
@@ -37,6 +42,15 @@ func (r *run) selectDisks(context.Context) error {
 		r.env.Screen.Say(line)
 	}
 	return nil
+}
+
+// biosBoot is the type of the partition that a boot loader for BIOS lies in.
+const biosBoot = "21686148-6449-6E6F-744E-656564454649"
+
+// boots reports whether a machine that was started in a mode will start the image
+// in the same one.
+func boots(image artifact.Disk, mode string) bool {
+	return mode != "bios" || slices.ContainsFunc(image.Partitions, func(p artifact.Partition) bool { return p.Type == biosBoot })
 }
 
 // fetchSeed fetches the seed and makes its file system, which covers the whole

@@ -23,9 +23,9 @@ type meter struct {
 	desk   Desk
 	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex
-	now   machine.Progress
-	since time.Time // start of the stage
+	mu      sync.Mutex
+	now     machine.Progress
+	samples []sample // of the last seconds, oldest first
 
 	quit chan struct{}
 	done sync.WaitGroup
@@ -38,6 +38,16 @@ func newMeter(env Env, desk Desk, cancel context.CancelCauseFunc) *meter {
 	return m
 }
 
+// sample is how much was done when.
+type sample struct {
+	at   time.Time
+	done int64
+}
+
+// window is the time over which a rate is measured: an image begins with holes,
+// which cost nothing, and a mean over all would promise too much.
+const window = 6 * time.Second
+
 // stop ends the telling.
 func (m *meter) stop() {
 	close(m.quit)
@@ -49,7 +59,7 @@ func (m *meter) stage(s machine.Stage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.now.Stage != s {
-		m.now, m.since = machine.Progress{Stage: s}, time.Now()
+		m.now, m.samples = machine.Progress{Stage: s}, nil
 	}
 }
 
@@ -57,7 +67,8 @@ func (m *meter) stage(s machine.Stage) {
 func (m *meter) expect(total int64, note string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.now.Done, m.now.Total, m.now.Note, m.since = 0, total, note, time.Now()
+	m.now.Done, m.now.Total, m.now.Note = 0, total, note
+	m.samples = []sample{{time.Now(), 0}}
 }
 
 // add counts n more bytes.
@@ -70,11 +81,22 @@ func (m *meter) add(n int64) {
 func (m *meter) snapshot() machine.Progress {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.now
-	if took := time.Since(m.since).Seconds(); p.Total > 0 && took > 0 {
-		p.Rate = float64(p.Done) / took
+	m.samples = append(m.samples, sample{time.Now(), m.now.Done})
+	for len(m.samples) > 2 && time.Since(m.samples[1].at) > window {
+		m.samples = m.samples[1:]
 	}
-	return p
+	m.now.Rate = rate(m.samples)
+	return m.now
+}
+
+// rate is in bytes a second.
+func rate(samples []sample) float64 {
+	first, last := samples[0], samples[len(samples)-1]
+	took := last.at.Sub(first.at).Seconds()
+	if took <= 0 {
+		return 0
+	}
+	return float64(last.done-first.done) / took
 }
 
 func (m *meter) screen() {

@@ -44,13 +44,14 @@ func refusals() map[string]struct {
 			r.report.Disks = append(r.report.Disks, r.report.Disks[0])
 			r.report.Disks[1].Name = "vdb"
 		}, "2 disks could be"},
-		"disk too small":        {func(r *rig) { r.report.Disks[0].Size = 500 << 20 }, "the image and the state need"},
-		"sectors of 4096 bytes": {func(r *rig) { r.report.Disks[0].Sector = 4096 }, "its logical sectors have 4096 bytes"},
-		"read-only disk":        {func(r *rig) { r.report.Disks[0].ReadOnly = true }, "read-only"},
-		"mounted disk":          {func(r *rig) { r.report.Disks[0].Busy = "/mnt" }, "/mnt"},
-		"boot medium":           {func(r *rig) { r.report.Disks[0].Boot = true }, "started from it"},
-		"USB disk":              {func(r *rig) { r.report.Disks[0].Transport = "usb" }, "USB"},
-		"foreign data":          {func(r *rig) { r.report.Disks[0].Content = []machine.Signature{{Type: "ntfs", Label: "Windows"}} }, "foreign data"},
+		"disk too small":          {func(r *rig) { r.report.Disks[0].Size = 500 << 20 }, "the image and the state need"},
+		"sectors of 4096 bytes":   {func(r *rig) { r.report.Disks[0].Sector = 4096 }, "its logical sectors have 4096 bytes"},
+		"machine started by BIOS": {func(r *rig) { r.report.Firmware.Mode = "bios" }, "switch the firmware to UEFI"},
+		"read-only disk":          {func(r *rig) { r.report.Disks[0].ReadOnly = true }, "read-only"},
+		"mounted disk":            {func(r *rig) { r.report.Disks[0].Busy = "/mnt" }, "/mnt"},
+		"boot medium":             {func(r *rig) { r.report.Disks[0].Boot = true }, "started from it"},
+		"USB disk":                {func(r *rig) { r.report.Disks[0].Transport = "usb" }, "USB"},
+		"foreign data":            {func(r *rig) { r.report.Disks[0].Content = []machine.Signature{{Type: "ntfs", Label: "Windows"}} }, "foreign data"},
 		"data disk with foreign data": {func(r *rig) {
 			r.dataDisk("vdb", "DATA")
 			r.report.Disks[1].Content = []machine.Signature{{Type: "zfs_member"}}
