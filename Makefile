@@ -8,6 +8,8 @@ ENV     := $(basename $(notdir $(PROFILE)))
 NODE    ?= n1
 OUT     ?= out/$(ENV)
 GO      ?= go
+# libdqlite's pkg-config file asks for a linker flag that cgo does not allow by itself.
+export CGO_LDFLAGS_ALLOW := -Wl,-z,now
 GOFLAGS_STATIC := -trimpath -buildvcs=false
 
 .PHONY: help
@@ -19,13 +21,19 @@ deps: ## install the Debian packages that a build needs
 	@scripts/deps build
 
 .PHONY: build
-build: ## compile the programs into bin/
+build: build-image ## compile the programs into bin/
+	@scripts/deps pxed
+	@$(GO) build $(GOFLAGS_STATIC) -o bin/pxed ./cmd/pxed
+
+# What building an image needs, without a C compiler and pxed's libraries.
+.PHONY: build-image
+build-image:
 	@mkdir -p bin
 	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -ldflags '-s -w -buildid=' -o bin/nodeinit ./cmd/nodeinit
 	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/imagebuild ./cmd/imagebuild
 
 .PHONY: image
-image: deps build ## build the image of PROFILE (default profiles/lab.yaml) with the seed of NODE (default n1)
+image: deps build-image ## build the image of PROFILE (default profiles/lab.yaml) with the seed of NODE (default n1)
 	@bin/imagebuild build -p $(PROFILE) --node $(NODE) -O $(OUT)
 
 .PHONY: test
@@ -43,11 +51,11 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s) each
 	@scripts/fuzz $(or $(FUZZTIME),30s)
 
 .PHONY: pin
-pin: build ## resolve the newest inputs of all profiles and write their locks
+pin: build-image ## resolve the newest inputs of all profiles and write their locks
 	@for p in lab dev prod; do bin/imagebuild pin -p profiles/$$p.yaml; done
 
 .PHONY: generate
-generate: build ## write the generated files anew: schema and references
+generate: build-image ## write the generated files anew: schema and references
 	@bin/imagebuild schema > profiles/schema.json
 	@bin/imagebuild schema --reference > docs/PROFILE.md
 
