@@ -10,13 +10,17 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // inside marks the process that runs in the namespace.
@@ -26,6 +30,7 @@ const inside = "SLIPWAY_TEST_NETNS"
 // root a user namespace gives the rights for it, where the host allows that.
 func Main(m *testing.M) int {
 	if os.Getenv(inside) != "" {
+		runtime.LockOSThread() // the first thread stays in this namespace, and /proc/self/net with it
 		if err := ip("link", "set", "lo", "up"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -113,6 +118,39 @@ func (h *Host) Run(t testing.TB, name string, args ...string) string {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
 	return string(out)
+}
+
+// ListenUDP opens a port on the host. The connection can be used from anywhere.
+func (h *Host) ListenUDP(t testing.TB, address string) *net.UDPConn {
+	t.Helper()
+	var conn *net.UDPConn
+	done := make(chan error)
+	go func() {
+		// The thread stays in the other namespace and so must die: it is locked, and
+		// ends with this goroutine.
+		runtime.LockOSThread()
+		done <- func() error {
+			ns, err := os.Open("/proc/" + strconv.Itoa(h.pid) + "/ns/net")
+			if err != nil {
+				return err
+			}
+			defer ns.Close()
+			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+				return fmt.Errorf("entering a network namespace: %w", err)
+			}
+			at, err := net.ResolveUDPAddr("udp4", address)
+			if err != nil {
+				return err
+			}
+			conn, err = net.ListenUDP("udp4", at)
+			return err
+		}()
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 // Bridge makes a switch in the test's own namespace, with an address

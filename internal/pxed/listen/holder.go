@@ -12,7 +12,7 @@ import (
 // is "" when that cannot be seen: it may be in another network namespace's
 // process tree, or not ours to look at.
 func Holder(network string, port uint16) string {
-	inodes := socketsOf("/proc/net/"+network, port)
+	inodes := socketsOf("/proc/thread-self/net/"+network, port)
 	if len(inodes) == 0 {
 		return ""
 	}
