@@ -92,6 +92,7 @@ func TestPowerCut(t *testing.T) {
 	for n, halves := range map[int]string{1: "a", 2: "b", 3: "a", total / 2: "b", total - 3: "ab", total - 2: "ab", total - 1: "ab", total: "ab"} {
 		for _, half := range halves {
 			t.Run(fmt.Sprintf("change %d of %d, half %c", n, total, half), func(t *testing.T) {
+				t.Parallel()
 				r := newRig(t)
 				r.disks.wrap = func(d install.Disk) install.Disk { return &mortal{Disk: d, left: n, second: half == 'b'} }
 				if result := r.run(); result.Err == nil {

@@ -62,6 +62,7 @@ func faults() []fault {
 func TestFaults(t *testing.T) {
 	for _, f := range faults() {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t)
 			f.hurt(r)
 			result := r.run()
