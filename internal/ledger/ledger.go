@@ -18,10 +18,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/canonical/go-dqlite/app"
 	"github.com/canonical/go-dqlite/client"
+	"github.com/google/renameio/v2"
 
 	"github.com/slipway/slipway/internal/diag"
 )
@@ -62,6 +64,7 @@ type Options struct {
 
 // Ledger is one member. It is safe for concurrent use.
 type Ledger struct {
+	dir    string
 	app    *app.App
 	db     *sql.DB
 	lock   *os.File
@@ -76,24 +79,27 @@ const leaderless = time.Minute
 
 // Open starts the member that lives in o.Dir and waits until the ledger answers.
 // The caller closes it.
-func Open(ctx context.Context, o Options) (*Ledger, error) {
+func Open(ctx context.Context, o Options) (*Ledger, error) { return openAt(ctx, o, migrations()) }
+
+// openAt brings the ledger to the schema that the migrations lead to.
+func openAt(ctx context.Context, o Options, all []migration) (*Ledger, error) {
 	ctx, stop := context.WithTimeout(ctx, leaderless)
 	defer stop()
-	l := &Ledger{writer: make(chan struct{}, 1), now: o.Now, log: o.Log, dial: client.DefaultDialFunc}
+	l := &Ledger{dir: o.Dir, writer: make(chan struct{}, 1), now: o.Now, log: o.Log, dial: client.DefaultDialFunc}
 	if l.now == nil {
 		l.now = time.Now
 	}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
-	err := l.open(ctx, o)
+	err := l.open(ctx, o, all)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the ledger in %s: %w", o.Dir, err), l.release())
 	}
 	return l, nil
 }
 
-func (l *Ledger) open(ctx context.Context, o Options) error {
+func (l *Ledger) open(ctx context.Context, o Options, all []migration) error {
 	var err error
 	if l.lock, err = takeLock(o.Dir, l.now()); err != nil {
 		return err
@@ -107,7 +113,7 @@ func (l *Ledger) open(ctx context.Context, o Options) error {
 	if l.db, err = l.app.Open(ctx, database); err != nil {
 		return l.noLeader(err)
 	}
-	return l.migrate(ctx, migrations())
+	return l.migrate(ctx, all)
 }
 
 // database is the name of the database inside dqlite.
@@ -129,27 +135,41 @@ func (l *Ledger) noLeader(err error) error {
 // Close hands leadership and vote over to another member, if there is one, and
 // stops this one.
 func (l *Ledger) Close() error {
-	if l.db != nil {
-		l.leave()
+	if l.db == nil {
+		return nil
 	}
-	return l.release()
+	members := l.leave()
+	if err := l.release(); err != nil || len(members) < 2 {
+		return err
+	}
+	// package app brings the list up to date only now and then, and a member that
+	// gave its vote away is not told who leads: it has to know whom to ask.
+	return renameio.WriteFile(filepath.Join(l.dir, membersFile), membersText(members), 0o600)
 }
 
-// leave hands over; a majority that is gone does not keep this member from stopping.
-func (l *Ledger) leave() {
-	ctx, stop := context.WithTimeout(context.Background(), handover)
+// leave hands over and gives the members there are. A majority that is gone does
+// not keep this member from stopping.
+func (l *Ledger) leave() []client.NodeInfo {
+	ctx, stop := context.WithTimeout(context.Background(), leaderTime)
 	defer stop()
-	members, err := l.Members(ctx)
+	members, _, err := l.nodes(ctx)
 	if err == nil && len(members) > 1 {
+		ctx, stop := context.WithTimeout(context.Background(), handoverTime)
+		defer stop()
 		err = l.app.Handover(ctx)
 	}
 	if err != nil {
 		l.log.Warn("leaving the ledger without handing over", "error", err)
 	}
+	return members
 }
 
-// handover bounds how long Close tries to leave in good order.
-const handover = 10 * time.Second
+// Bounds of Close, which is the end of a process that somebody wants to end.
+const (
+	leaderTime   = 3 * time.Second  // for finding out who leads
+	handoverTime = 10 * time.Second // for leaving in good order
+	stopTime     = 20 * time.Second // for stopping; dqlite may wait for a majority that is gone
+)
 
 func (l *Ledger) release() error {
 	var errs []error
@@ -157,13 +177,26 @@ func (l *Ledger) release() error {
 		errs = append(errs, l.db.Close())
 	}
 	if l.app != nil {
-		errs = append(errs, l.app.Close())
+		errs = append(errs, within(stopTime, l.app.Close))
 	}
 	if l.lock != nil {
 		errs = append(errs, l.lock.Close())
 	}
 	l.db, l.app, l.lock = nil, nil, nil
 	return errors.Join(errs...)
+}
+
+// within gives up waiting, not the work. What is written is safe in any case: the
+// ledger is made to survive its processes being killed.
+func within(limit time.Duration, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(limit):
+		return fmt.Errorf("the ledger did not stop within %v", limit)
+	}
 }
 
 // logger passes on what dqlite says.

@@ -21,16 +21,7 @@ type Member struct {
 
 // Members lists those that hold the ledger, as its leader knows them.
 func (l *Ledger) Members(ctx context.Context) ([]Member, error) {
-	c, err := l.app.Leader(ctx)
-	if err != nil {
-		return nil, l.noLeader(err)
-	}
-	defer c.Close()
-	leader, err := c.Leader(ctx)
-	if err != nil {
-		return nil, l.noLeader(err)
-	}
-	nodes, err := c.Cluster(ctx)
+	nodes, leader, err := l.nodes(ctx)
 	if err != nil {
 		return nil, l.noLeader(err)
 	}
@@ -42,6 +33,28 @@ func (l *Ledger) Members(ctx context.Context) ([]Member, error) {
 		})
 	}
 	return out, nil
+}
+
+func (l *Ledger) nodes(ctx context.Context) (all []client.NodeInfo, leader *client.NodeInfo, err error) {
+	c, err := l.app.Leader(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer c.Close()
+	if leader, err = c.Leader(ctx); err != nil {
+		return nil, nil, err
+	}
+	all, err = c.Cluster(ctx)
+	return all, leader, err
+}
+
+// membersText is the list of members as go-dqlite's package app keeps it.
+func membersText(nodes []client.NodeInfo) []byte {
+	var out []byte
+	for _, n := range nodes {
+		out = fmt.Appendf(out, "- Address: '%s'\n  ID: %d\n  Role: %d\n", n.Address, n.ID, n.Role)
+	}
+	return out
 }
 
 // Remove takes a dead member out of the ledger, so that it no longer counts for

@@ -166,10 +166,9 @@ func finishMove(dir string) error {
 	if err := dqlite.ReconfigureMembershipExt(dir, []client.NodeInfo{self}); err != nil {
 		return fmt.Errorf("moving the ledger to %s: %w", address, err)
 	}
-	info := fmt.Sprintf("Address: %s\nID: %d\nRole: 0\n", address, id)
-	members := fmt.Sprintf("- Address: %s\n  ID: %d\n  Role: 0\n", address, id)
-	for name, text := range map[string]string{infoFile: info, membersFile: members} {
-		if err := renameio.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+	info := fmt.Appendf(nil, "Address: '%s'\nID: %d\nRole: 0\n", address, id)
+	for name, text := range map[string][]byte{infoFile: info, membersFile: membersText([]client.NodeInfo{self})} {
+		if err := renameio.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			return err
 		}
 	}
