@@ -100,7 +100,9 @@ func runServe(cmd *cobra.Command, f serveFlags) error {
 	if f.ledger.Dir == "" {
 		f.ledger.Dir = filepath.Join(f.state, "ledger")
 	}
-	f.ledger.Log = o.Log
+	if f.verbose { // what Raft says while a member is away fills pages
+		f.ledger.Log = o.Log
+	}
 	l, err := ledger.Open(cmd.Context(), f.ledger)
 	if err != nil {
 		return err

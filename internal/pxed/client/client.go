@@ -138,14 +138,15 @@ func (c *Client) Events(ctx context.Context, after int64) ([]desk.Event, int64, 
 }
 
 // Follow gives events after a cursor as they happen, until ctx ends or each does
-// not want more. A stream that was cut is taken up again where it ended.
+// not want more. A stream that was cut is taken up again where it ended; a pxed
+// that does not answer the first time is an error.
 func (c *Client) Follow(ctx context.Context, after int64, each func(desk.Event) error) error {
-	for {
-		stopped, err := c.follow(ctx, &after, each)
+	for first := true; ; first = false {
+		final, err := c.follow(ctx, &after, each)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case stopped:
+		case final || first && err != nil:
 			return err
 		}
 		select {
@@ -156,8 +157,8 @@ func (c *Client) Follow(ctx context.Context, after int64, each func(desk.Event) 
 	}
 }
 
-// follow reads one stream; stopped says that there is no sense in another.
-func (c *Client) follow(ctx context.Context, after *int64, each func(desk.Event) error) (stopped bool, err error) {
+// follow reads one stream; final says that there is no sense in another.
+func (c *Client) follow(ctx context.Context, after *int64, each func(desk.Event) error) (final bool, err error) {
 	r, err := c.request(ctx, http.MethodGet, "/api/v1/events", nil)
 	if err != nil {
 		return true, err
@@ -166,7 +167,7 @@ func (c *Client) follow(ctx context.Context, after *int64, each func(desk.Event)
 	r.Header.Set("Last-Event-ID", strconv.FormatInt(*after, 10))
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return *after <= 0, c.unreachable(err)
+		return false, c.unreachable(err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -185,7 +186,7 @@ func (c *Client) follow(ctx context.Context, after *int64, each func(desk.Event)
 			return true, err
 		}
 	}
-	return false, lines.Err()
+	return false, nil // cut, or the server has stopped
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
