@@ -30,7 +30,6 @@ const inside = "SLIPWAY_TEST_NETNS"
 // root a user namespace gives the rights for it, where the host allows that.
 func Main(m *testing.M) int {
 	if os.Getenv(inside) != "" {
-		runtime.LockOSThread() // the first thread stays in this namespace, and /proc/self/net with it
 		if err := ip("link", "set", "lo", "up"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
@@ -123,34 +122,46 @@ func (h *Host) Run(t testing.TB, name string, args ...string) string {
 // ListenUDP opens a port on the host. The connection can be used from anywhere.
 func (h *Host) ListenUDP(t testing.TB, address string) *net.UDPConn {
 	t.Helper()
-	var conn *net.UDPConn
-	done := make(chan error)
-	go func() {
-		// The thread stays in the other namespace and so must die: it is locked, and
-		// ends with this goroutine.
-		runtime.LockOSThread()
-		done <- func() error {
-			ns, err := os.Open("/proc/" + strconv.Itoa(h.pid) + "/ns/net")
-			if err != nil {
-				return err
-			}
-			defer ns.Close()
-			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-				return fmt.Errorf("entering a network namespace: %w", err)
-			}
-			at, err := net.ResolveUDPAddr("udp4", address)
-			if err != nil {
-				return err
-			}
-			conn, err = net.ListenUDP("udp4", at)
-			return err
-		}()
-	}()
-	if err := <-done; err != nil {
+	at, err := net.ResolveUDPAddr("udp4", address)
+	if err != nil {
 		t.Fatal(err)
+	}
+	var conn *net.UDPConn
+	err = h.visit(func() error {
+		conn, err = net.ListenUDP("udp4", at)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("opening %s on another host: %v", address, err)
 	}
 	t.Cleanup(func() { conn.Close() })
 	return conn
+}
+
+// visit calls f on a thread that is in the host's namespace for that long. The
+// thread must come back and live on: programs that it has started die with it.
+func (h *Host) visit(f func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	away, err := os.Open("/proc/" + strconv.Itoa(h.pid) + "/ns/net")
+	if err != nil {
+		return err
+	}
+	defer away.Close()
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("entering a network namespace: %w", err)
+	}
+	defer func() {
+		if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
+			panic(err) // nothing after this would be where it thinks it is
+		}
+	}()
+	return f()
 }
 
 // Bridge makes a switch in the test's own namespace, with an address
