@@ -113,9 +113,27 @@ func Doubts(id Identity) []string {
 // that both have and that are no junk can contradict.
 func Contradiction(a, b Identity) string {
 	for _, part := range []struct{ what, a, b string }{{"serial number", a.Serial, b.Serial}, {"UUID", a.UUID, b.UUID}} {
-		if x, y := Usable(part.a), Usable(part.b); x != "" && y != "" && x != y {
+		if x, y := Usable(part.a), Usable(part.b); x != "" && y != "" && x != y && swapped(x) != y {
 			return fmt.Sprintf("one has %s %s, the other %s", part.what, part.a, part.b)
 		}
 	}
 	return ""
+}
+
+// swapped is a UUID with its first three fields in the other byte order. SMBIOS has
+// them little-endian (DMTF DSP0134, 7.2.1) but for versions before 2.6, and not
+// every firmware and loader read them so: both forms are one machine.
+func swapped(uuid string) string {
+	fields := strings.Split(uuid, "-")
+	if len(uuid) != 36 || len(fields) != 5 {
+		return uuid
+	}
+	for i, field := range fields[:3] {
+		var out string
+		for j := 0; j+2 <= len(field); j += 2 {
+			out = field[j:j+2] + out
+		}
+		fields[i] = out
+	}
+	return strings.Join(fields, "-")
 }

@@ -57,6 +57,8 @@ func TestContradiction(t *testing.T) {
 	}{
 		{Identity{UUID: real}, Identity{UUID: other}, true},
 		{Identity{UUID: real}, Identity{UUID: strings.ToUpper(real)}, false},
+		{Identity{UUID: real}, Identity{UUID: "44454c4c-4200-1035-8052-b4c04f4e4d32"}, false}, // read in the other byte order
+		{Identity{UUID: real}, Identity{UUID: "44454c4c-4200-1035-8052-b4c04f4e4d33"}, true},
 		{Identity{UUID: real}, Identity{}, false},
 		{Identity{Serial: "A11", UUID: real}, Identity{Serial: "A12", UUID: real}, true},
 		{Identity{Serial: "Default string"}, Identity{Serial: "A12"}, false},
