@@ -42,6 +42,7 @@ func newBrowser(t *testing.T) *browser {
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("no-proxy-server", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.WSURLReadTimeout(60*time.Second),
+		chromedp.Env("TMPDIR="+t.TempDir()), // it leaves directories behind
 	)
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
