@@ -34,6 +34,7 @@ type result struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	P99    float64 `json:"p99ms,omitempty"`
+	CPU    float64 `json:"cpu"`   // microseconds of the server's processor time for one offer, or one MB
 	Ratio  float64 `json:"ratio"` // of pxed's value to this one's
 	Note   string  `json:"note,omitempty"`
 }
@@ -49,7 +50,7 @@ func report(t *testing.T, name string, results []result) {
 	}
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "what\tserver\tvalue\tp99 ms\tpxed is\t")
+	fmt.Fprintln(w, "what\tserver\tvalue\tp99 ms\tcpu µs\tpxed is\t")
 	for i, r := range results {
 		if r.Value > 0 {
 			results[i].Ratio = ours[r.What] / r.Value
@@ -58,7 +59,7 @@ func report(t *testing.T, name string, results []result) {
 		if r.P99 > 0 {
 			p99 = fmt.Sprintf("%.2f", r.P99)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.0f %s\t%s\t%.2f times\t%s\n", r.What, r.Server, r.Value, r.Unit, p99, results[i].Ratio, r.Note)
+		fmt.Fprintf(w, "%s\t%s\t%.0f %s\t%s\t%.1f\t%.2f times\t%s\n", r.What, r.Server, r.Value, r.Unit, p99, r.CPU, results[i].Ratio, r.Note)
 	}
 	w.Flush()
 	t.Logf("%s\n%s", name, text.String())

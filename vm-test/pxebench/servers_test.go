@@ -57,8 +57,9 @@ func newBench(t *testing.T, size int) *bench {
 	return b
 }
 
-// run starts a server on its host and returns how to end it.
-func (b *bench) run(t *testing.T, env []string, name string, args ...string) func() {
+// run starts a server on its host and returns how to end it, which tells how much
+// processor time it took.
+func (b *bench) run(t *testing.T, env []string, name string, args ...string) func() time.Duration {
 	t.Helper()
 	cmd := b.server.Command(context.Background(), name, args...)
 	log, err := os.Create(filepath.Join(b.dir, "log"))
@@ -69,7 +70,7 @@ func (b *bench) run(t *testing.T, env []string, name string, args ...string) fun
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return func() {
+	return func() time.Duration {
 		cmd.Process.Signal(syscall.SIGTERM)
 		killed := time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
 		cmd.Wait()
@@ -78,20 +79,21 @@ func (b *bench) run(t *testing.T, env []string, name string, args ...string) fun
 		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
 			t.Logf("%s said: %.2000s", name, text)
 		}
+		return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 }
 
 // dhcpServers are started one after the other. All write a log to a file, as they
 // would in production.
-func (b *bench) dhcpServers() map[string]func(*testing.T) func() {
-	return map[string]func(*testing.T) func(){
-		"pxed": func(t *testing.T) func() { return b.run(t, []string{roleVariable + "=dhcp"}, self(t)) },
-		"dnsmasq": func(t *testing.T) func() {
+func (b *bench) dhcpServers() map[string]func(*testing.T) func() time.Duration {
+	return map[string]func(*testing.T) func() time.Duration{
+		"pxed": func(t *testing.T) func() time.Duration { return b.run(t, []string{roleVariable + "=dhcp"}, self(t)) },
+		"dnsmasq": func(t *testing.T) func() time.Duration {
 			return b.run(t, nil, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--bind-interfaces", "--interface=eth0", "--no-ping",
 				"--dhcp-range="+first+","+last+",255.255.0.0,1h", "--dhcp-lease-max=100000", "--dhcp-authoritative", "--dhcp-boot=boot,,"+own.Addr().String(),
 				"--dhcp-leasefile="+filepath.Join(b.dir, "leases"), "--user=root", "--log-facility=-", "--pid-file")
 		},
-		"kea": func(t *testing.T) func() {
+		"kea": func(t *testing.T) func() time.Duration {
 			config := filepath.Join(b.dir, "kea.json")
 			text := fmt.Sprintf(`{"Dhcp4":{"interfaces-config":{"interfaces":["eth0"],"dhcp-socket-type":"udp"},"lease-database":{"type":"memfile","name":"%s/kea.csv"},
 				"subnet4":[{"id":1,"subnet":"10.70.0.0/16","next-server":"%s","boot-file-name":"boot","pools":[{"pool":"%s - %s"}]}],
@@ -104,16 +106,18 @@ func (b *bench) dhcpServers() map[string]func(*testing.T) func() {
 	}
 }
 
-func (b *bench) tftpServers() map[string]func(*testing.T) func() {
-	return map[string]func(*testing.T) func(){
-		"pxed": func(t *testing.T) func() { return b.run(t, []string{roleVariable + "=tftp", "DIR=" + b.dir}, self(t)) },
-		"pin/tftp library": func(t *testing.T) func() {
+func (b *bench) tftpServers() map[string]func(*testing.T) func() time.Duration {
+	return map[string]func(*testing.T) func() time.Duration{
+		"pxed": func(t *testing.T) func() time.Duration {
+			return b.run(t, []string{roleVariable + "=tftp", "DIR=" + b.dir}, self(t))
+		},
+		"pin/tftp library": func(t *testing.T) func() time.Duration {
 			return b.run(t, []string{roleVariable + "=library", "DIR=" + b.dir}, self(t))
 		},
-		"tftpd-hpa": func(t *testing.T) func() {
+		"tftpd-hpa": func(t *testing.T) func() time.Duration {
 			return b.run(t, nil, "in.tftpd", "--listen", "--foreground", "--address", own.Addr().String()+":69", "--user", "root", "--secure", b.dir)
 		},
-		"dnsmasq": func(t *testing.T) func() {
+		"dnsmasq": func(t *testing.T) func() time.Duration {
 			return b.run(t, nil, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--bind-interfaces", "--interface=eth0",
 				"--enable-tftp", "--tftp-root="+b.dir, "--user=root", "--log-facility=-", "--pid-file")
 		},

@@ -52,7 +52,7 @@ func TestBenchTFTP(t *testing.T) {
 					r.Note = fmt.Sprintf("windowsize %d", window)
 				}
 			}
-			stop()
+			r.CPU = float64(stop().Microseconds()) / (float64(size*(1+w.clients*rounds)) / 1e6)
 			results = append(results, r)
 		}
 	}

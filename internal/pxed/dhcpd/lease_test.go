@@ -52,10 +52,10 @@ func TestRealClientsGetLeases(t *testing.T) {
 
 // Without CAP_NET_RAW everybody is answered by broadcast, and understands it.
 func TestBroadcastInsteadOfFrames(t *testing.T) {
-	n := serve(t, pxe.ModeDHCP, nil)
-	l := n.server.links[0]
-	l.frames.close()
-	l.frames = nil
+	n := serve(t, pxe.ModeDHCP, nil, func(s *Server) {
+		s.links[0].frames.close()
+		s.links[0].frames = nil
+	})
 	if told := dhclient(t, n.client(t, "52:54:00:67:00:aa")); !strings.Contains(told, "10.67.0.11") {
 		t.Errorf("dhclient was told %s", told)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/pxed/listen"
 	"github.com/slipway/slipway/internal/pxed/pxe"
 	"github.com/slipway/slipway/internal/pxed/pxe/lease"
 )
@@ -37,11 +38,18 @@ func (l *link) closePorts() {
 	}
 }
 
+// A burst is read and answered with two system calls: when the power comes back, all
+// machines ask at once.
+const (
+	burst       = 32
+	messageSize = 4096 // DHCP messages are made for one Ethernet frame
+)
+
 // read answers requests until the port is closed.
 func (l *link) read(ctx context.Context, conn *net.UDPConn, port uint16) error {
-	buf := make([]byte, 4096) // DHCP messages are made for one Ethernet frame
+	b := listen.NewBatch(conn, burst, messageSize)
 	for {
-		n, from, err := conn.ReadFromUDPAddrPort(buf)
+		packets, err := b.Read()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return nil
@@ -51,32 +59,83 @@ func (l *link) read(ctx context.Context, conn *net.UDPConn, port uint16) error {
 			}
 			return fmt.Errorf("reading DHCP requests on %s: %w", l.Name, err)
 		}
-		l.handle(ctx, conn, port, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), buf[:n])
+		l.answer(ctx, b, port, packets)
 	}
 }
 
-// handle answers one request. What cannot be parsed is no DHCP and gets no answer.
-func (l *link) handle(ctx context.Context, conn *net.UDPConn, port uint16, from netip.AddrPort, b []byte) {
-	p, err := dhcpv4.FromBytes(b)
-	if err != nil {
-		l.log.Debug("not a DHCP message", "from", from, "err", err)
-		return
+// answer decides about the requests of a burst, sends the answers, and writes the
+// log when they are on their way.
+func (l *link) answer(ctx context.Context, b *listen.Batch, port uint16, packets []listen.Packet) {
+	var done []decided
+	var replies []listen.Packet
+	ctx, cancel := context.WithTimeout(ctx, saveTime)
+	defer cancel()
+	for _, p := range packets {
+		q, d, ok := l.decide(ctx, port, p)
+		if !ok {
+			continue
+		}
+		at := -1
+		if d.Reply != nil {
+			if reply, byFrame := l.reply(&d); !byFrame {
+				at = len(replies)
+				replies = append(replies, reply)
+			}
+		}
+		done = append(done, decided{q, d, at})
 	}
-	q := pxe.Request{Packet: p, Client: pxe.Classify(p), Port: port, From: from}
+	failed := b.Write(replies)
+	for _, one := range done {
+		if err := failed[one.reply]; err != nil {
+			one.d = unsent(err)
+		}
+		l.record(ctx, one.q, one.d)
+	}
+}
+
+// decided is a request with its answer, which is one of the replies, or -1.
+type decided struct {
+	q     pxe.Request
+	d     pxe.Decision
+	reply int
+}
+
+func unsent(err error) pxe.Decision {
+	return pxe.Decision{Gave: pxe.GaveNothing, Why: "sending the answer: " + err.Error(), Notable: true}
+}
+
+// reply sends an answer by a frame made by hand, where that is due and possible;
+// otherwise it is what is to be sent, by broadcast if need be.
+func (l *link) reply(d *pxe.Decision) (p listen.Packet, byFrame bool) {
+	b := d.Reply.ToBytes()
+	switch {
+	case d.To.MAC == "":
+		return listen.Packet{Peer: d.To.Addr, Data: b}, false
+	case l.frames == nil:
+		return listen.Packet{Peer: pxe.Broadcast().Addr, Data: b}, false
+	}
+	if err := l.frames.send(l.Config.Server, d.To, b); err != nil {
+		*d = unsent(err)
+	}
+	return listen.Packet{}, true
+}
+
+// decide answers one request. What cannot be parsed is no DHCP and gets no answer.
+func (l *link) decide(ctx context.Context, port uint16, packet listen.Packet) (pxe.Request, pxe.Decision, bool) {
+	p, err := dhcpv4.FromBytes(packet.Data)
+	if err != nil {
+		l.log.Debug("not a DHCP message", "from", packet.Peer, "err", err)
+		return pxe.Request{}, pxe.Decision{}, false
+	}
+	q := pxe.Request{Packet: p, Client: pxe.Classify(p), Port: port, From: packet.Peer}
 	q.Verdict = l.verdict(ctx, q.Client)
-	if l.leases != nil && port == pxe.PortServer && q.Verdict != pxe.Ignore && q.Client.MAC != "" {
+	if l.leases != nil && port == pxe.PortServer && q.Verdict != pxe.Ignore && q.Client.MAC != "" && p.OpCode == dhcpv4.OpcodeBootRequest {
 		if q.Grant, err = l.grant(ctx, q); err != nil {
 			l.log.Error("no lease can be given", "mac", q.Client.MAC, "err", err)
-			return
+			return q, pxe.Decision{}, false
 		}
 	}
-	d := pxe.Decide(q, l.Config)
-	if d.Reply != nil {
-		if err := l.send(conn, d); err != nil {
-			d = pxe.Decision{Gave: pxe.GaveNothing, Why: "sending the answer: " + err.Error(), Notable: true}
-		}
-	}
-	l.record(ctx, q, d)
+	return q, pxe.Decide(q, l.Config), true
 }
 
 // verdict asks what is known about a netboot client. Who cannot answer in time
@@ -85,7 +144,7 @@ func (l *link) verdict(ctx context.Context, c pxe.Client) pxe.Verdict {
 	if l.server.cfg.Verdicts == nil || !c.IsPXE() || c.MAC == "" {
 		return pxe.Netboot
 	}
-	ctx, cancel := context.WithTimeout(ctx, verdictTime)
+	ctx, cancel := context.WithDeadline(ctx, l.verdictDeadline(ctx))
 	defer cancel()
 	v, err := l.server.cfg.Verdicts.Verdict(ctx, c)
 	if err != nil {
@@ -93,6 +152,12 @@ func (l *link) verdict(ctx context.Context, c pxe.Client) pxe.Verdict {
 		return pxe.Netboot
 	}
 	return v
+}
+
+// verdictDeadline leaves to the leases what is left of a burst's time.
+func (l *link) verdictDeadline(burst context.Context) time.Time {
+	end, _ := burst.Deadline()
+	return end.Add(verdictTime - saveTime)
 }
 
 // grant asks the leases and makes durable what must be before it is told.
@@ -103,25 +168,10 @@ func (l *link) grant(ctx context.Context, q pxe.Request) (pxe.Grant, error) {
 	if a.Save == nil || l.server.cfg.Store == nil {
 		return a.Grant, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, saveTime)
-	defer cancel()
 	if err := l.server.cfg.Store.Save(ctx, *a.Save); err != nil {
 		return pxe.Grant{}, fmt.Errorf("keeping the lease of %s: %w", a.Save.Addr, err)
 	}
 	return a.Grant, nil
-}
-
-func (l *link) send(conn *net.UDPConn, d pxe.Decision) error {
-	b := d.Reply.ToBytes()
-	if d.To.MAC != "" && l.frames != nil {
-		return l.frames.send(l.Config.Server, d.To, b)
-	}
-	to := d.To
-	if to.MAC != "" {
-		to = pxe.Broadcast()
-	}
-	_, err := conn.WriteToUDPAddrPort(b, to.Addr)
-	return err
 }
 
 // record counts and logs a decision, and follows what the machine makes of it.

@@ -102,7 +102,7 @@ func (n *network) wait(t *testing.T, texts ...string) {
 	}
 }
 
-func serve(t *testing.T, mode pxe.Mode, change func(*Config)) *network {
+func serve(t *testing.T, mode pxe.Mode, change func(*Config), prepare ...func(*Server)) *network {
 	t.Helper()
 	n := &network{bridge: netns.Bridge(t, own.String()), wake: make(chan struct{}, 1)}
 	c := Config{
@@ -126,6 +126,9 @@ func serve(t *testing.T, mode pxe.Mode, change func(*Config)) *network {
 	var err error
 	if n.server, err = Listen(ctx, c); err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range prepare {
+		f(n.server)
 	}
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -23,7 +23,8 @@ type Interface struct {
 }
 
 // Verdicts says what is known about a machine. It is asked for every request of a
-// netboot client; an answer that does not come within verdictTime is pxe.Netboot.
+// netboot client and answers from memory: within verdictTime for all machines that
+// ask at once. Who gets no answer in time is taken for pxe.Netboot.
 type Verdicts interface {
 	Verdict(ctx context.Context, c pxe.Client) (pxe.Verdict, error)
 }
@@ -144,9 +145,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	return context.Cause(serving)
 }
 
-// readers is how many requests of one port are decided at the same time: one that
-// waits for a verdict does not hold up the others.
-const readers = 4
+// readers is how many bursts of one port are decided at the same time: one that
+// waits for a verdict does not hold up the next. More of them cost more than they
+// bring: they take the packets from each other.
+const readers = 2
 
 // closePorts ends the readers.
 func (s *Server) closePorts() {
