@@ -36,6 +36,7 @@ func faults() []fault {
 		{"link cut at 90 %", func(r *rig) { r.cut(size(r)*9/10, 1) }, true, "the link was cut"},
 		{"link cut again and again", func(r *rig) { r.cut(5<<20, 1000) }, true, "the link was cut"},
 		{"link that carries less than a chunk", func(r *rig) { r.cut(1<<20, 1000) }, false, "given up after 6 tries"},
+		{"link that goes silent", func(r *rig) { r.silence(size(r) / 2) }, true, "nothing arrives any more"},
 		{"server restarted in the middle", func(r *rig) { r.restart(size(r) / 2) }, true, "trying again"},
 		{"server gone for good", func(r *rig) { r.vanish(size(r) / 2) }, false, "given up after 6 tries"},
 		{"server overloaded", func(r *rig) { r.status(http.StatusServiceUnavailable, machine.PathArtifacts, 3) }, true, "503"},
@@ -145,6 +146,18 @@ func (c *cutter) Write(p []byte) (int, error) {
 	}
 	c.left -= int64(len(p))
 	return c.ResponseWriter.Write(p)
+}
+
+// silence keeps the first answer with the image open after n bytes and sends no more.
+func (r *rig) silence(n int64) {
+	var done atomic.Int32
+	r.stall = time.Second
+	r.http.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if isImage(q) && q.Header.Get("Range") != "" && done.Add(1) == 1 {
+			w = &stopper{ResponseWriter: w, left: n, stop: func() { <-q.Context().Done() }}
+		}
+		r.server.ServeHTTP(w, q)
+	})
 }
 
 // restart kills the server after n bytes of the image, with all its connections,

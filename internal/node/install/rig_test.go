@@ -83,6 +83,7 @@ type rig struct {
 	clock  *clock
 	tries  int
 	pause  time.Duration
+	stall  time.Duration
 }
 
 const diskSize = 3 << 30 / 2
@@ -94,7 +95,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, screen: &screen{}, clock: &clock{now: time.Now()}, tries: 6}
+	r := &rig{t: t, screen: &screen{}, clock: &clock{now: time.Now()}, tries: 6, stall: 20 * time.Second}
 	r.server = &installtest.Server{
 		Dir: b.dir, Reply: machine.Reply{Action: machine.ActionInstall, Message: "go"},
 		Seed: machine.Seed{"meta-data": "instance-id: n1-x\n", "user-data": "#cloud-config\n", "network-config": "version: 2\n", "vendor-data": "#cloud-config\n{}\n"},
@@ -150,7 +151,7 @@ func (r *rig) env() install.Env {
 func (r *rig) source() install.Source {
 	s, err := httpsource.New(httpsource.Options{
 		Server: r.url, Ticket: r.server.Ticket.ID, Client: &http.Client{Transport: httpsource.Transport()},
-		Stall: 5 * time.Second, Small: 5 * time.Second,
+		Stall: r.stall, Small: 20 * time.Second,
 	})
 	if err != nil {
 		r.t.Fatal(err)

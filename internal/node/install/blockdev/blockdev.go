@@ -41,7 +41,7 @@ func Open(path string) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{file: f}
-	d.bufs.New = func() any { return aligned(bounce) }
+	d.bufs.New = func() any { b := aligned(bounce); return &b }
 	if err := d.measure(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -76,8 +76,9 @@ func (d *Device) Close() error { return d.file.Close() }
 
 // WriteAt implements io.WriterAt.
 func (d *Device) WriteAt(p []byte, off int64) (int, error) {
-	buf := d.bufs.Get().([]byte)
-	defer d.bufs.Put(buf)
+	pooled := d.bufs.Get().(*[]byte)
+	defer d.bufs.Put(pooled)
+	buf := *pooled
 	done := 0
 	for done < len(p) {
 		n := copy(buf, p[done:])
@@ -91,8 +92,9 @@ func (d *Device) WriteAt(p []byte, off int64) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (d *Device) ReadAt(p []byte, off int64) (int, error) {
-	buf := d.bufs.Get().([]byte)
-	defer d.bufs.Put(buf)
+	pooled := d.bufs.Get().(*[]byte)
+	defer d.bufs.Put(pooled)
+	buf := *pooled
 	done := 0
 	for done < len(p) {
 		n, err := d.file.ReadAt(buf[:min(len(buf), len(p)-done)], off+int64(done))

@@ -1,0 +1,112 @@
+package httpsource
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/machine"
+	"github.com/slipway/slipway/internal/node/install"
+)
+
+func source(t *testing.T, h http.HandlerFunc) *Source {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	s, err := New(Options{Server: server.URL + "/", Ticket: "secret", Client: &http.Client{Transport: Transport()}, Stall: time.Minute, Small: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// What an answer means: whether another try can help, and whose words are shown.
+func TestAnswers(t *testing.T) {
+	for status, want := range map[int]error{
+		200: nil, 204: nil, 400: install.ErrAnswer, 401: install.ErrTicket, 403: install.ErrTicket, 404: install.ErrAnswer,
+		408: nil, 409: install.ErrTicket, 410: install.ErrTicket, 429: nil, 500: nil, 503: nil,
+	} {
+		s := source(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer secret" || r.URL.Path != machine.PathProgress {
+				t.Errorf("asked %s with %q", r.URL, r.Header.Get("Authorization"))
+			}
+			w.WriteHeader(status)
+			if status != http.StatusNoContent {
+				_, _ = io.WriteString(w, `{"error":"the reason","hint":"what to do"}`)
+			}
+		})
+		err := s.Progress(t.Context(), machine.Progress{})
+		switch {
+		case status/100 == 2:
+			if err != nil {
+				t.Errorf("%d: %v", status, err)
+			}
+			continue
+		case err == nil || !strings.Contains(err.Error(), "the reason") || diag.HintOf(err) != "what to do":
+			t.Errorf("%d: %v", status, err)
+		}
+		if got := errors.Is(err, install.ErrTicket) || errors.Is(err, install.ErrAnswer); got != (want != nil) || want != nil && !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", status, err, want)
+		}
+	}
+}
+
+func TestRange(t *testing.T) {
+	const content = "0123456789"
+	s := source(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/artifacts/a/image.zst" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
+	})
+	for _, offset := range []int64{0, 1, 9} {
+		body, err := s.Open(t.Context(), "a/image.zst", offset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(body)
+		if err != nil || string(got) != content[offset:] {
+			t.Errorf("from %d: %q, %v", offset, got, err)
+		}
+		body.Close()
+	}
+	if _, err := s.Open(t.Context(), "a/image.zst", 10); !errors.Is(err, install.ErrAnswer) {
+		t.Errorf("behind the end: %v", err)
+	}
+}
+
+// A server that answers another range than was asked for is not believed.
+func TestWrongRange(t *testing.T) {
+	s := source(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Range", "bytes 4-9/10")
+		w.WriteHeader(http.StatusPartialContent)
+	})
+	if _, err := s.Open(t.Context(), "x", 5); err == nil || !strings.Contains(err.Error(), "bytes 4-9/10") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTicketOfAnother(t *testing.T) {
+	id := "other"
+	s := source(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"id":"`+id+`","node":"n1"}`) })
+	if _, err := s.Ticket(t.Context()); !errors.Is(err, install.ErrTicket) {
+		t.Errorf("%v", err)
+	}
+	id = ""
+	if ticket, err := s.Ticket(t.Context()); err != nil || ticket.ID != "secret" {
+		t.Errorf("%+v, %v", ticket, err)
+	}
+}
+
+func TestServerIsAURL(t *testing.T) {
+	for _, bad := range []string{"", "10.0.0.1:8080", "ftp://x", "http://", ":"} {
+		if _, err := New(Options{Server: bad}); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
