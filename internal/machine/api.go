@@ -57,6 +57,17 @@ type Reply struct {
 	After   int    `json:"after,omitempty"` // seconds, for ActionWait
 }
 
+// HomeName is the name of a Home on the seed partition, beside the documents of the
+// seed but no part of it: cloud-init does not know it.
+const HomeName = "slipway-home.json"
+
+// Home tells an installed node whom to tell when it is ready, and by what it is
+// recognised: the ticket it was installed with, which is good for nothing else any more.
+type Home struct {
+	Server string `json:"server"` // base URL of pxed
+	Ticket string `json:"ticket"` // Ticket.ID
+}
+
 // Seed is the NoCloud documents of a node by name.
 type Seed map[string]string
 

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway/slipway/internal/disklayout"
+	"github.com/slipway/slipway/internal/machine"
+	"github.com/slipway/slipway/internal/node/home"
 )
 
 // seedDir is where cloud-init looks first. It lies on a tmpfs, as does everything
@@ -46,6 +48,9 @@ func (b *boot) fetchSeed() error {
 		return fmt.Errorf("copying the seed from %s: %w", p.Path, err)
 	}
 	b.record.SeedFromDisk = true
+	if err := copyDocument(filepath.Join(mountDir, machine.HomeName), home.Path); err != nil {
+		b.consoles.Warn("nobody is told when this node is ready: %v", err)
+	}
 	conf := filepath.Join(rootDir, "etc/cloud/cloud.cfg.d/99-slipway-seed.cfg")
 	if err := os.WriteFile(conf, []byte(noSearch), 0o644); err != nil {
 		return fmt.Errorf("configuring cloud-init: %w", err)

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -68,6 +69,9 @@ func (r *run) fetchSeed(ctx context.Context) error {
 	if err != nil {
 		return refuse("the seed: %v", err)
 	}
+	if err := r.addHome(content); err != nil {
+		return err
+	}
 	var serial [4]byte
 	if _, err := r.env.Random.Read(serial[:]); err != nil {
 		return fmt.Errorf("making a serial number: %w", err)
@@ -77,6 +81,22 @@ func (r *run) fetchSeed(ctx context.Context) error {
 		return refuse("%v", err)
 	}
 	r.seed, r.receipt.Seed = patch{p.Offset, image}, tree.Digest()
+	return nil
+}
+
+// addHome puts beside the seed whom the node shall tell that it is ready.
+func (r *run) addHome(content map[string][]byte) error {
+	if r.env.Home == "" {
+		return nil
+	}
+	data, err := json.Marshal(machine.Home{Server: r.env.Home, Ticket: r.ticket.ID})
+	if err != nil {
+		return fmt.Errorf("making %s: %w", machine.HomeName, err)
+	}
+	if _, taken := content[machine.HomeName]; taken {
+		return refuse("the seed has a document of the reserved name %s", machine.HomeName)
+	}
+	content[machine.HomeName] = append(data, '\n')
 	return nil
 }
 

@@ -26,7 +26,8 @@ type Env struct {
 	Sleep    func(context.Context, time.Duration) error
 	Random   io.Reader
 	Patience Patience
-	Workers  int // how many chunks are checked and written at a time
+	Workers  int    // how many chunks are checked and written at a time
+	Home     string // base URL of who wants to hear when the node is ready; "" for nobody
 }
 
 // Screen is what a person before the machine sees.

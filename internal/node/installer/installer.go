@@ -162,6 +162,7 @@ func (a *app) env() install.Env {
 	return install.Env{
 		Screen: a.screen, Clock: clock{}, Random: random{}, Sleep: pause,
 		Patience: install.DefaultPatience(), Workers: min(max(runtime.NumCPU(), 1), 4),
+		Home: a.line.Server,
 	}
 }
 
