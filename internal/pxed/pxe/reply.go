@@ -19,11 +19,10 @@ func newReply(q Request, c Config, kind dhcpv4.MessageType) *dhcpv4.DHCPv4 {
 		Flags:         p.Flags,
 		GatewayIPAddr: p.GatewayIPAddr,
 		ClientHWAddr:  p.ClientHWAddr,
-		Options: dhcpv4.Options{
-			optMessageType: {byte(kind)},
-			optServerID:    c.Server.AsSlice(),
-		},
+		Options:       make(dhcpv4.Options, usualOptions),
 	}
+	r.Options[optMessageType] = []byte{byte(kind)}
+	r.Options[optServerID] = c.Server.AsSlice()
 	// RFC 6842: the client identifier comes back; PXE 2.1: so does the UUID;
 	// RFC 3046: and what a relay has added.
 	for _, code := range []uint8{optClientID, optUUID, optRelay} {
@@ -33,6 +32,9 @@ func newReply(q Request, c Config, kind dhcpv4.MessageType) *dhcpv4.DHCPv4 {
 	}
 	return r
 }
+
+// usualOptions is how many options a reply has, at most times.
+const usualOptions = 16
 
 // leaseReply is an OFFER or ACK with the lease that was granted.
 func leaseReply(q Request, c Config) *dhcpv4.DHCPv4 {

@@ -52,9 +52,9 @@ func (a *attempt) diagnosis(mode Mode) string {
 	case mode == ModeDHCP:
 		return asked + ": the answers do not arrive (a port of a switch that still learns, a firewall), or another DHCP server was faster"
 	case a.addr.IsValid():
-		return fmt.Sprintf("%s, though it took address %s from the network's DHCP server: its firmware ignores proxyDHCP, or TFTP (udp 69) does not get through. Use mode: dhcp on an isolated network, or have that DHCP server name the boot file (docs/NETBOOT.md)", asked, a.addr)
+		return fmt.Sprintf("%s, though it took address %s from the network's DHCP server: its firmware ignores proxyDHCP, or TFTP (udp 69) does not get through. Use mode: dhcp (pxed serve --mode dhcp) on an isolated network, or have that DHCP server name the boot file (docs/NETBOOT.md)", asked, a.addr)
 	default:
-		return asked + ": its firmware ignores proxyDHCP, or no DHCP server on this network gives it an address. Use mode: dhcp if there is none, or have the network's DHCP server name the boot file (docs/NETBOOT.md)"
+		return asked + ": its firmware ignores proxyDHCP, or no DHCP server on this network gives it an address. Use mode: dhcp (pxed serve --mode dhcp) if there is none, or have the network's DHCP server name the boot file (docs/NETBOOT.md)"
 	}
 }
 

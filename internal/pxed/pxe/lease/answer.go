@@ -79,7 +79,7 @@ func (t *Table) discover(now time.Time, q request) Answer {
 		full.Notable = true
 		return full
 	}
-	if l := t.byMAC[q.mac]; l == nil || l.Addr != a || l.State != Bound || !now.Before(l.Expires) {
+	if l, ok := t.of(q.mac); !ok || l.Addr != a || l.State != Bound || !now.Before(l.Expires) {
 		t.put(Lease{Addr: a, MAC: q.mac, Host: q.host, State: Offered, Expires: now.Add(offerTime)})
 	}
 	return t.grant(a, q.mac, fmt.Sprintf("%s offered", a))
@@ -92,15 +92,15 @@ func (t *Table) grant(a netip.Addr, mac cluster.MAC, why string) Answer {
 // request answers a DHCPREQUEST in the four states that a client can be in
 // (RFC 2131 section 4.3.2, table 4 in section 4.3.6).
 func (t *Table) request(now time.Time, q request, server netip.Addr) Answer {
-	l := t.byMAC[q.mac]
+	l, known := t.of(q.mac)
 	switch {
 	case q.server.IsValid() && q.server != server:
-		if l != nil && l.State == Offered {
-			t.drop(l)
+		if known && l.State == Offered {
+			t.drop(number(l.Addr))
 		}
 		return nothing("took the offer of %s", q.server)
 	case q.server.IsValid(): // SELECTING
-		if l == nil || l.Addr != q.wanted {
+		if !known || l.Addr != q.wanted {
 			return t.late(now, q)
 		}
 		return t.bind(now, q, q.wanted, "leased")
@@ -126,21 +126,21 @@ func (t *Table) renew(now time.Time, q request) Answer {
 	switch {
 	case !t.cfg.Network.Contains(q.has):
 		return nak("%s is not an address of this network", q.has)
-	case !t.mayHave(q.mac, q.has) || !t.free(now, q.mac, q.has):
+	case !t.mayHave(q.mac, q.has) || !t.isFree(now, q.mac, q.has):
 		return nak("%s is not yours", q.has)
 	}
 	return t.bind(now, q, q.has, "renewed")
 }
 
 func (t *Table) reboot(now time.Time, q request) Answer {
-	l := t.byMAC[q.mac]
+	l, known := t.of(q.mac)
 	_, reserved := t.static[q.mac]
 	switch {
 	case !t.cfg.Network.Contains(q.wanted):
 		return nak("%s is not an address of this network", q.wanted)
-	case l == nil && !reserved: // the rule of section 4.3.2: who has no record keeps silent
+	case !known && !reserved: // the rule of section 4.3.2: who has no record keeps silent
 		return nothing("no record of a lease of %s", q.wanted)
-	case !t.mayHave(q.mac, q.wanted) || !t.free(now, q.mac, q.wanted) || l != nil && l.Addr != q.wanted:
+	case !t.mayHave(q.mac, q.wanted) || !t.isFree(now, q.mac, q.wanted) || known && l.Addr != q.wanted:
 		return nak("%s is not yours", q.wanted)
 	}
 	return t.bind(now, q, q.wanted, "confirmed")
@@ -157,24 +157,24 @@ func (t *Table) bind(now time.Time, q request, a netip.Addr, how string) Answer 
 // release takes a lease back. It is kept as an expired one, so that the machine
 // gets the same address when it comes again and nobody else needed it.
 func (t *Table) release(now time.Time, q request) Answer {
-	l := t.byMAC[q.mac]
-	if l == nil || l.Addr != q.has {
+	l, known := t.of(q.mac)
+	if !known || l.Addr != q.has {
 		return nothing("released %s, which it does not have", q.has)
 	}
 	l.State, l.Expires = Bound, now
-	saved := *l
+	t.put(l)
 	out := nothing("%s released", q.has)
-	out.Save = &saved
+	out.Save = &l
 	return out
 }
 
 // decline sets an address aside that a client has found in use.
 func (t *Table) decline(now time.Time, q request, server netip.Addr) Answer {
-	l := t.byMAC[q.mac]
-	if l == nil || l.Addr != q.wanted || q.server.IsValid() && q.server != server {
+	l, known := t.of(q.mac)
+	if !known || l.Addr != q.wanted || q.server.IsValid() && q.server != server {
 		return nothing("declined %s, which it does not have", q.wanted)
 	}
-	t.drop(l)
+	t.drop(number(l.Addr))
 	bad := Lease{Addr: q.wanted, State: Declined, Expires: now.Add(declinedTime)}
 	t.put(bad)
 	out := nothing("%s is in use by a machine that did not ask for it; set aside for %s", q.wanted, declinedTime)
