@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,21 @@ func readTable(t *testing.T, path string) gpt.Table {
 		t.Fatal(err)
 	}
 	return table
+}
+
+// Whom the node shall tell lies beside the seed, and is no part of its digest.
+func TestHome(t *testing.T) {
+	with, without := newRig(t), newRig(t)
+	with.home = "http://10.0.0.1:8080"
+	if a, b := with.run(), without.run(); a.Err != nil || b.Err != nil || a.Receipt.Seed != b.Receipt.Seed {
+		t.Fatalf("%v, %v, seeds %s and %s", a.Err, b.Err, a.Receipt.Seed, b.Receipt.Seed)
+	}
+	for r, want := range map[*rig]string{with: with.home, without: ""} {
+		out, _ := exec.Command("mtype", "-i", r.path()+"@@"+strconv.FormatInt(partition(r, "CIDATA"), 10), "::"+machine.HomeName).Output()
+		if want == "" && len(out) != 0 || !strings.Contains(string(out), want) {
+			t.Errorf("%q, want %q", out, want)
+		}
+	}
 }
 
 // The disk is exactly as large as the image and its state: nothing moves but the

@@ -84,6 +84,7 @@ type rig struct {
 	tries  int
 	pause  time.Duration
 	stall  time.Duration
+	home   string
 }
 
 const diskSize = 3 << 30 / 2
@@ -139,7 +140,7 @@ func makeDirty(path string, size int64) error {
 
 func (r *rig) env() install.Env {
 	return install.Env{
-		Screen: r.screen, Clock: r.clock, Random: rand.Reader, Workers: 2,
+		Screen: r.screen, Clock: r.clock, Random: rand.Reader, Workers: 2, Home: r.home,
 		Sleep: func(ctx context.Context, _ time.Duration) error {
 			time.Sleep(r.pause)
 			return context.Cause(ctx)
