@@ -92,12 +92,10 @@ func obey(reply machine.Reply) ending {
 
 // end carries an ending out. It returns when a person wants another try.
 func (a *app) end(e ending) {
-	rule := strings.Repeat("-", 72)
-	a.screen.Say(rule)
-	for _, l := range e.lines {
-		a.screen.Say(l)
+	if len(e.lines) > 0 {
+		rule := strings.Repeat("-", 72)
+		a.screen.Say(strings.Join(append(append([]string{rule}, e.lines...), rule), "\n"))
 	}
-	a.screen.Say(rule)
 	if e.action == takeStick && !a.stickGone(e.wait) {
 		// Restarted with the stick in it, the machine would only refuse.
 		e.action = powerOff

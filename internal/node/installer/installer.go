@@ -68,7 +68,11 @@ func Main() {
 	a.screen = &screen{consoles: a.consoles}
 	_ = os.WriteFile("/proc/sys/kernel/printk_devkmsg", []byte("on\n"), 0)
 	for {
-		a.end(a.run(context.Background(), err))
+		// What one try started ends with it.
+		ctx, cancel := context.WithCancel(context.Background())
+		e := a.run(ctx, err)
+		cancel()
+		a.end(e)
 	}
 }
 
@@ -128,6 +132,7 @@ func (a *app) connect(ctx context.Context) (*httpsource.Source, error) {
 		return nil, err
 	}
 	a.screen.Say(up.String())
+	go network.Keep(ctx, up, a.screen.Say)
 	return httpsource.New(httpsource.Options{
 		Server: a.line.Server, Ticket: a.line.Ticket, Client: &http.Client{Transport: httpsource.Transport()},
 		Stall: stall, Small: small,

@@ -18,9 +18,9 @@ func (r Request) address(ctx context.Context, n nic) (Up, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.DHCP)
 	defer cancel()
 	for try := 1; ; try++ {
-		up, err := r.lease(ctx, n)
+		up, ack, err := lease(ctx, n)
 		if err == nil {
-			return up, nil
+			return up, configure(n.Name, up.Address, ack.Router(), ack.DNS())
 		}
 		if ctx.Err() != nil {
 			return Up{}, fmt.Errorf("no answer from a DHCP server within %s", r.DHCP)
@@ -32,30 +32,54 @@ func (r Request) address(ctx context.Context, n nic) (Up, error) {
 	}
 }
 
-func (r Request) lease(ctx context.Context, n nic) (Up, error) {
+// Keep asks for the address again and again, before its lease ends: destroying the
+// content of a large disk takes hours. It returns when the context ends.
+func Keep(ctx context.Context, up Up, say func(string)) {
+	for sleep(ctx, max(up.Lease/2, time.Minute)) == nil {
+		now, _, err := lease(ctx, nic{up.Name, up.MAC})
+		switch {
+		case err != nil:
+			say(fmt.Sprintf("%s: the lease of %s could not be renewed: %v", up.Name, up.Address.IP, err))
+		case !now.Address.IP.Equal(up.Address.IP):
+			say(fmt.Sprintf("%s: the DHCP server has another address for this machine now, %s; staying with %s", up.Name, now.Address.IP, up.Address.IP))
+		}
+	}
+}
+
+// defaultLease is how long an address counts whose server does not say.
+const defaultLease = time.Hour
+
+// lease asks once.
+func lease(ctx context.Context, n nic) (Up, *dhcpv4.DHCPv4, error) {
 	client, err := nclient4.New(n.Name, nclient4.WithTimeout(3*time.Second), nclient4.WithRetry(3))
 	if err != nil {
-		return Up{}, err
+		return Up{}, nil, err
 	}
 	defer client.Close()
 	modifiers, err := asOthersDo(client.InterfaceAddr())
 	if err != nil {
-		return Up{}, err
+		return Up{}, nil, err
 	}
 	offer, err := discover(ctx, client, modifiers)
 	if err != nil {
-		return Up{}, err
+		return Up{}, nil, err
 	}
-	lease, err := client.RequestFromOffer(ctx, offer, modifiers...)
+	got, err := client.RequestFromOffer(ctx, offer, modifiers...)
 	if err != nil {
-		return Up{}, err
+		return Up{}, nil, err
 	}
-	up := Up{Name: n.Name, MAC: n.MAC, Server: lease.ACK.ServerIdentifier()}
-	up.Address = net.IPNet{IP: lease.ACK.YourIPAddr.To4(), Mask: lease.ACK.SubnetMask()}
-	if up.Address.IP == nil || len(up.Address.Mask) != net.IPv4len {
+	up, err := understood(n, got.ACK)
+	return up, got.ACK, err
+}
+
+// understood reads what the installer needs out of an answer.
+func understood(n nic, ack *dhcpv4.DHCPv4) (Up, error) {
+	up := Up{Name: n.Name, MAC: n.MAC, Server: ack.ServerIdentifier(), Lease: ack.IPAddressLeaseTime(defaultLease)}
+	up.Address = net.IPNet{IP: ack.YourIPAddr.To4(), Mask: ack.SubnetMask()}
+	if up.Address.IP == nil || up.Address.IP.IsUnspecified() || len(up.Address.Mask) != net.IPv4len {
 		return Up{}, errors.New("the DHCP server gave no address with a mask")
 	}
-	return up, configure(n.Name, up.Address, lease.ACK.Router(), lease.ACK.DNS())
+	return up, nil
 }
 
 // asOthersDo identifies the machine by its MAC, as iPXE before and systemd-networkd

@@ -34,6 +34,7 @@ type Up struct {
 	MAC     string
 	Address net.IPNet
 	Server  net.IP // DHCP server
+	Lease   time.Duration
 }
 
 func (u Up) String() string {

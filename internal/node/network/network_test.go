@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -82,5 +83,34 @@ func TestDiscover(t *testing.T) {
 	}
 	if _, err := asOthersDo(net.HardwareAddr{1, 2, 3}); err == nil {
 		t.Error("an address of three bytes was taken")
+	}
+}
+
+func TestUnderstood(t *testing.T) {
+	mac := net.HardwareAddr{0x52, 0x54, 0, 0x12, 0x34, 0x56}
+	answer := func(modifiers ...dhcpv4.Modifier) *dhcpv4.DHCPv4 {
+		ask, err := dhcpv4.NewDiscovery(mac)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ack, err := dhcpv4.NewReplyFromRequest(ask, modifiers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ack
+	}
+	address := dhcpv4.WithYourIP(net.IPv4(10, 0, 2, 15))
+	mask := dhcpv4.WithNetmask(net.CIDRMask(24, 32))
+	up, err := understood(nic{"eth0", mac.String()}, answer(address, mask, dhcpv4.WithLeaseTime(120)))
+	if err != nil || up.Address.String() != "10.0.2.15/24" || up.Lease != 2*time.Minute {
+		t.Errorf("%+v, %v", up, err)
+	}
+	if up, err := understood(nic{}, answer(address, mask)); err != nil || up.Lease != defaultLease {
+		t.Errorf("without a lease time: %+v, %v", up, err)
+	}
+	for name, ack := range map[string]*dhcpv4.DHCPv4{"no mask": answer(address), "no address": answer(mask)} {
+		if _, err := understood(nic{}, ack); err == nil {
+			t.Errorf("%s: taken", name)
+		}
 	}
 }
