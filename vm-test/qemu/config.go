@@ -9,8 +9,10 @@ package qemu
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -38,6 +40,10 @@ type Config struct {
 	Initrd   string
 	Append   string
 	NoReboot bool // a guest that reboots ends the machine
+
+	UUID         string            // of the machine (SMBIOS); "" means all zeros
+	NetworkFirst bool              // the cards are tried before the disks, not after them
+	FwCfg        map[string]string // items for the firmware, by name
 }
 
 // Disk is a virtio disk; the first is the first in the boot order.
@@ -48,10 +54,12 @@ type Disk struct {
 	ReadOnly bool
 }
 
-// NIC is a virtio network card in QEMU's user network 10.0.2.0/24.
+// NIC is a virtio network card, in QEMU's user network 10.0.2.0/24 unless it is
+// plugged into a tap.
 type NIC struct {
 	MAC string
 	SSH netip.Addr // the guest's address whose port 22 is forwarded; zero means none
+	Tap string     // interface of the host; SSH is then reached directly
 }
 
 // Serials is the number of serial ports of a machine. The first is where
@@ -95,6 +103,9 @@ func (c Config) args() []string {
 		"-object", "rng-random,id=rng0,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng0",
 		"-chardev", "socket,id=monitor,fd=" + monitorFD, "-mon", "chardev=monitor,mode=control",
 	}
+	if c.UUID != "" {
+		a = append(a, "-uuid", c.UUID)
+	}
 	a = append(a, c.Accel.args()...)
 	a = append(a, c.firmwareArgs()...)
 	for i := range Serials {
@@ -105,14 +116,17 @@ func (c Config) args() []string {
 		a = append(a, d.args(i)...)
 	}
 	for i, n := range c.NICs {
-		a = append(a, n.args(i)...)
+		a = append(a, n.args(i, c)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.FwCfg)) {
+		a = append(a, "-fw_cfg", "name="+name+",string="+c.FwCfg[name])
 	}
 	return append(a, c.kernelArgs()...)
 }
 
 func (c Config) firmwareArgs() []string {
 	if c.Firmware == BIOS {
-		return nil
+		return []string{"-machine", "graphics=off"} // SeaBIOS then speaks on the serial port
 	}
 	return []string{
 		"-drive", "if=pflash,unit=0,format=raw,readonly=on,file=" + ovmfCode,
@@ -148,13 +162,34 @@ func (d Disk) args(i int) []string {
 	return []string{"-drive", drive, "-device", device}
 }
 
+// Places in the boot order. Disks come in between, counted from 1.
+const (
+	bootFirst = 0
+	bootLast  = 100
+)
+
 // args describes the card. Port 0 lets the kernel choose a free one, which the
-// monitor then names: nobody can take it in between. The card has no boot ROM,
-// because QEMU's is an iPXE of 2019 that costs 16 s.
-func (n NIC) args(i int) []string {
+// monitor then names: nobody can take it in between. Under UEFI the card has no boot
+// ROM, because QEMU's is an iPXE of 2019 that costs 16 s; under BIOS that ROM is what
+// boots from the network.
+func (n NIC) args(i int, c Config) []string {
 	net := fmt.Sprintf("user,id=net%d,restrict=on", i)
-	if n.SSH.IsValid() {
+	switch {
+	case n.Tap != "":
+		net = fmt.Sprintf("tap,id=net%d,ifname=%s,script=no,downscript=no", i, n.Tap)
+	case n.SSH.IsValid():
 		net += fmt.Sprintf(",hostfwd=tcp:127.0.0.1:0-%s:22", n.SSH)
 	}
-	return []string{"-netdev", net, "-device", fmt.Sprintf("virtio-net-pci,netdev=net%d,mac=%s,romfile=", i, n.MAC)}
+	order := bootLast + i
+	if c.NetworkFirst {
+		order = bootFirst
+	}
+	device := fmt.Sprintf("virtio-net-pci,netdev=net%d,mac=%s", i, n.MAC)
+	if n.Tap != "" {
+		device += fmt.Sprintf(",bootindex=%d", order)
+	}
+	if c.Firmware == UEFI || n.Tap == "" {
+		device += ",romfile="
+	}
+	return []string{"-netdev", net, "-device", device}
 }

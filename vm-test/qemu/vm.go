@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -109,6 +110,11 @@ func (v *VM) greet(ctx context.Context) error {
 	}
 	var err error
 	v.ssh, err = v.qmp.forwards(ctx)
+	for _, n := range v.cfg.NICs {
+		if n.Tap != "" && n.SSH.IsValid() {
+			v.ssh = append(v.ssh, netip.AddrPortFrom(n.SSH, 22).String())
+		}
+	}
 	return err
 }
 
