@@ -41,7 +41,7 @@ func TestBenchTFTP(t *testing.T) {
 		for _, server := range []string{"pxed", "tftpd-hpa", "dnsmasq", "pin/tftp library"} {
 			stop := b.tftpServers()[server](t)
 			r := result{What: w.name, Server: server, Unit: "MB/s"}
-			fetch(t, b.client, w, size, true)
+			fetch(t, b.client, w, size)
 			for range rounds {
 				start := time.Now()
 				window := together(t, b.client, w, size)
@@ -63,15 +63,15 @@ func together(t *testing.T, h *netns.Host, w way, size int) int {
 	var running sync.WaitGroup
 	windows := make([]int, w.clients)
 	for i := range w.clients {
-		running.Go(func() { windows[i] = fetch(t, h, w, size, false) })
+		running.Go(func() { windows[i] = fetch(t, h, w, size) })
 	}
 	running.Wait()
 	return windows[0]
 }
 
-// fetch reads the file once and returns the window that was agreed. With starting,
-// the request is repeated until the server is there.
-func fetch(t *testing.T, h *netns.Host, w way, size int, starting bool) int {
+// fetch reads the file once and returns the window that was agreed. The request is
+// repeated until the server is there.
+func fetch(t *testing.T, h *netns.Host, w way, size int) int {
 	conn := h.ListenUDP(t, peer.Addr().String()+":0")
 	defer conn.Close()
 	request := fmt.Sprintf("\x00\x01boot\x00octet\x00blksize\x00%d\x00", w.block)
@@ -93,7 +93,7 @@ func fetch(t *testing.T, h *netns.Host, w way, size int, starting bool) int {
 			receive(t, conn, server, buf, w.block, window, size)
 			return window
 		}
-		if !starting || time.Now().After(limit) {
+		if time.Now().After(limit) {
 			t.Errorf("no OACK: %v %q", err, buf[:max(n, 0)])
 			return 0
 		}

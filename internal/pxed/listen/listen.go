@@ -29,20 +29,6 @@ func UDP(ctx context.Context, iface string, port uint16) (*net.UDPConn, error) {
 	return conn.(*net.UDPConn), nil
 }
 
-// Conversation opens a free port on the host's own address for packets from and to
-// one peer only.
-func Conversation(ctx context.Context, iface string, own netip.Addr, peer netip.AddrPort) (net.Conn, error) {
-	dialer := net.Dialer{
-		LocalAddr: net.UDPAddrFromAddrPort(netip.AddrPortFrom(own, 0)),
-		Control:   onInterface(iface),
-	}
-	conn, err := dialer.DialContext(ctx, "udp4", peer.String())
-	if err != nil {
-		return nil, fmt.Errorf("opening a port for %s on %s: %w", peer, iface, err)
-	}
-	return conn, nil
-}
-
 // onInterface binds a socket to an interface; everybody may, since Linux 5.7.
 func onInterface(name string) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, raw syscall.RawConn) error {

@@ -66,7 +66,7 @@ type Config struct {
 // request from a new port may have two or three for a moment.
 const (
 	defaultLimit = 128
-	hostLimit    = 8
+	hostLimit    = 16
 )
 
 // Server is a set of open ports.
@@ -187,7 +187,7 @@ func (s *Server) leave(client netip.AddrPort) {
 // transfer answers one request to its end.
 func (s *Server) transfer(ctx context.Context, p *port, client netip.AddrPort, b []byte) Transfer {
 	t := Transfer{Client: client, Outcome: Refused}
-	conn, err := listen.Conversation(ctx, p.Name, p.Server, client)
+	conn, err := listen.Converse(p.Name, p.Server, client, plainTimeout)
 	if err != nil {
 		t.Outcome, t.Err = Failed, err
 		return t
@@ -203,9 +203,10 @@ func (s *Server) transfer(ctx context.Context, p *port, client netip.AddrPort, b
 	start := time.Now()
 	terms := negotiate(r, len(content), p.mtu)
 	sender := newSender(conn, terms, content)
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
-	err = sender.send(ctx)
+	defer conn.StopWith(ctx)()
+	if err = conn.Wait(terms.timeout); err == nil {
+		err = sender.send(ctx)
+	}
 	t.Block, t.Window, t.Resent, t.Duration = terms.block, terms.window, sender.resent, time.Since(start)
 	switch {
 	case err == nil:

@@ -36,14 +36,13 @@ var own = netip.MustParsePrefix("10.69.0.1/24")
 func serve(t *testing.T, c Config) *bench {
 	t.Helper()
 	b := &bench{client: netns.NewHost(t), ended: make(chan Transfer, 100), files: fstest.MapFS{}}
-	for _, size := range []int{0, 1, 511, 512, 513, 1468, 284672, 1 << 20} {
+	for _, size := range []int{0, 1, 511, 512, 513, 1468, 15360, 30720, 61440, 245760, 284672, 1 << 20} {
 		b.files[fmt.Sprintf("boot/%d", size)] = &fstest.MapFile{Data: noise(size)}
 	}
 	var names []string
 	for n := range b.files {
 		names = append(names, n)
 	}
-	names = append(names, "boot/lossy")
 	b.files["boot/secret"] = &fstest.MapFile{Data: []byte("not served")}
 	bridge := netns.Bridge(t, own.String())
 	netns.Plug(t, bridge, b.client, "52:54:00:69:00:02", "10.69.0.2/24")

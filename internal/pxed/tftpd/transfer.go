@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"os"
 	"time"
 )
@@ -17,9 +17,9 @@ var errProbe = errors.New("the client only asked for the size")
 // patience is how long a client may be silent before it is given up.
 const patience = 20 * time.Second
 
-// sender sends one file over a connected socket.
+// sender sends one file over a socket whose reads wait for at most terms.timeout.
 type sender struct {
-	conn    net.Conn
+	conn    io.ReadWriter
 	terms   terms
 	content []byte
 	blocks  int // of data; the last is shorter than terms.block, possibly empty
@@ -27,7 +27,7 @@ type sender struct {
 	resent  int
 }
 
-func newSender(conn net.Conn, t terms, content []byte) *sender {
+func newSender(conn io.ReadWriter, t terms, content []byte) *sender {
 	return &sender{
 		conn: conn, terms: t, content: content, blocks: len(content)/t.block + 1,
 		packets: make([]byte, t.window*(t.block+dataHeader)),
@@ -147,17 +147,17 @@ func (s *sender) transmit(from, n int) error {
 	return nil
 }
 
-// answer waits for the client, at most until the given time. What is not an answer
-// is passed over. After give, the client is given up.
+// answer waits for the client, until the given time or not much longer. What is not
+// an answer is passed over. After give, the client is given up.
 func (s *sender) answer(ctx context.Context, give, until time.Time) (answer, error) {
 	var buf [maxRequest]byte
-	if time.Now().After(give) {
-		return answer{}, fmt.Errorf("no answer for %s", patience)
-	}
-	if err := s.conn.SetReadDeadline(until); err != nil {
-		return answer{}, err
-	}
 	for {
+		switch now := time.Now(); {
+		case now.After(give):
+			return answer{}, fmt.Errorf("no answer for %s", patience)
+		case now.After(until):
+			return answer{}, os.ErrDeadlineExceeded
+		}
 		n, err := s.conn.Read(buf[:])
 		if ctx.Err() != nil {
 			return answer{}, context.Cause(ctx)
