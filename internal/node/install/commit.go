@@ -66,7 +66,10 @@ func (r *run) commit(context.Context) error {
 	}
 	if err != nil {
 		// Better a disk that does not boot than one that boots half.
-		return errors.Join(err, r.clear(r.disk, r.choice.System.Size))
+		if bad := r.clear(r.disk, r.choice.System.Size); bad != nil {
+			err = fmt.Errorf("%w; and its ends cannot be cleared, it may seem to boot: %w", err, bad)
+		}
+		return err
 	}
 	r.receipt.ReadBack, r.receipt.Bytes = true, r.index.Disk.Size
 	return nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,8 @@ const (
 	nicAppear = 20 * time.Second
 	nicLink   = 30 * time.Second // spanning tree without edge ports
 	dhcpWait  = 90 * time.Second
-	settle    = 3 * time.Second // for disks behind slow controllers, before an inventory
+	settle    = 3 * time.Second  // without a new disk, before an inventory
+	diskWait  = 25 * time.Second // for the first disk; large ones spin up for 15 s
 	stall     = 30 * time.Second
 	small     = 30 * time.Second
 )
@@ -139,10 +141,24 @@ func (a *app) connect(ctx context.Context) (*httpsource.Source, error) {
 	})
 }
 
-// look takes the inventory, after all drivers had a moment to find their disks.
+// look takes the inventory, when no disk has appeared for a while.
 func (a *app) look(bootDisk string) machine.Report {
-	for deadline := time.Now().Add(settle); time.Now().Before(deadline); time.Sleep(250 * time.Millisecond) {
+	var seen []string
+	begin := time.Now()
+	for changed := begin; ; time.Sleep(250 * time.Millisecond) {
 		a.loadDrivers()
+		var now []string
+		for _, d := range inventory.Disks(os.DirFS("/sys")) {
+			if d.Name != bootDisk {
+				now = append(now, d.Name)
+			}
+		}
+		if !slices.Equal(now, seen) {
+			seen, changed = now, time.Now()
+		}
+		if time.Since(begin) > diskWait || len(seen) > 0 && time.Since(changed) > settle {
+			break
+		}
 	}
 	r := inventory.Take(a.sources(bootDisk))
 	for _, d := range r.Disks {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -89,9 +90,7 @@ type disks struct{ app *app }
 // Open implements install.Disks. Between the report and now somebody may have
 // pulled a disk and the kernel may have given its name to another.
 func (d disks) Open(want machine.Disk) (install.Disk, error) {
-	s := d.app.sources("")
-	s.Open = nil
-	for _, now := range inventory.Take(s).Disks {
+	for _, now := range inventory.Disks(os.DirFS("/sys")) {
 		if now.Name == want.Name && (now.Serial != want.Serial || now.WWN != want.WWN || now.Size != want.Size) {
 			return nil, fmt.Errorf("%s is another disk than a moment ago", want.Name)
 		}

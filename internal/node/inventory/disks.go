@@ -22,6 +22,17 @@ const maxItems = 64
 // drives, and the boot and key areas of eMMC.
 var noDisk = regexp.MustCompile(`^(loop|ram|zram|dm-|md|sr|fd|nbd|mtdblock|mmcblk[0-9]+(boot|rpmb|gp))`)
 
+// Disks lists the disks that the kernel shows below sys, without looking at what is
+// on them.
+func Disks(sys fs.FS) []machine.Disk {
+	return Sources{Sys: sys, Proc: noFiles{}}.disks()
+}
+
+// noFiles is a file system without files.
+type noFiles struct{}
+
+func (noFiles) Open(string) (fs.File, error) { return nil, fs.ErrNotExist }
+
 func (s Sources) disks() []machine.Disk {
 	var out []machine.Disk
 	busy := s.busy()

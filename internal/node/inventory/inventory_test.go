@@ -145,6 +145,16 @@ func TestMiniPCDisks(t *testing.T) {
 	}
 }
 
+func TestDisksAlone(t *testing.T) {
+	var names []string
+	for _, d := range Disks(os.DirFS(tree(t, miniPC()))) {
+		names = append(names, d.Name+" "+d.Serial)
+	}
+	if got := strings.Join(names, ", "); got != "mmcblk0 0x1a2b3c, nvme0n1 S4EV, sda WD-WCC4M0XYZ, sdb 4C53000" {
+		t.Error(got)
+	}
+}
+
 // A machine that shows nothing at all still makes a report.
 func TestNothing(t *testing.T) {
 	r := Take(Sources{Sys: os.DirFS(t.TempDir()), Proc: os.DirFS(t.TempDir())})
