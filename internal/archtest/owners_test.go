@@ -33,7 +33,6 @@ var owners = map[string][]string{
 	"github.com/vbauerster/mpb":             {"internal/cli"},
 	"go.yaml.in/yaml/v3":                    {"internal/imagebuild/verify", "internal/pin", "internal/profile/yamltree", "internal/seed"},
 	"golang.org/x/crypto/ssh":               {"internal/artifact", "internal/imagebuild/signkey", "internal/node/persist", "internal/profile/form", "vm-test"},
-	"golang.org/x/net":                      {"internal/pxed/listen"},
 	"golang.org/x/sync":                     {driversAndUp},
 	"golang.org/x/sys":                      {driversAndUp},
 	"golang.org/x/term":                     {"cmd/nodeinit", "internal/cli"},

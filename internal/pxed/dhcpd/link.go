@@ -38,36 +38,40 @@ func (l *link) closePorts() {
 	}
 }
 
-// A burst is read and answered with two system calls: when the power comes back, all
-// machines ask at once.
+// What arrives in a burst is answered before anything is logged: when the power
+// comes back, all machines ask at once.
 const (
 	burst       = 32
 	messageSize = 4096 // DHCP messages are made for one Ethernet frame
 )
 
-// read answers requests until the port is closed.
+// read answers requests until ctx ends.
 func (l *link) read(ctx context.Context, conn *net.UDPConn, port uint16) error {
-	b := listen.NewBatch(conn, burst, messageSize)
+	b, err := listen.NewBatch(conn, burst, messageSize)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	defer b.StopWith(ctx)()
 	for {
 		packets, err := b.Read()
 		switch {
-		case errors.Is(err, net.ErrClosed):
+		case errors.Is(err, net.ErrClosed) || ctx.Err() != nil:
 			return nil
-		case err != nil: // the interface went away
-			if ctx.Err() != nil {
-				return nil
-			}
+		case err != nil:
 			return fmt.Errorf("reading DHCP requests on %s: %w", l.Name, err)
 		}
 		l.answer(ctx, b, port, packets)
 	}
 }
 
-// answer decides about the requests of a burst, sends the answers, and writes the
-// log when they are on their way.
+// answer decides about the requests of a burst and sends the answers.
 func (l *link) answer(ctx context.Context, b *listen.Batch, port uint16, packets []listen.Packet) {
-	var done []decided
-	var replies []listen.Packet
+	type decided struct {
+		q pxe.Request
+		d pxe.Decision
+	}
+	done := make([]decided, 0, burst)
 	ctx, cancel := context.WithTimeout(ctx, saveTime)
 	defer cancel()
 	for _, p := range packets {
@@ -75,49 +79,33 @@ func (l *link) answer(ctx context.Context, b *listen.Batch, port uint16, packets
 		if !ok {
 			continue
 		}
-		at := -1
 		if d.Reply != nil {
-			if reply, byFrame := l.reply(&d); !byFrame {
-				at = len(replies)
-				replies = append(replies, reply)
+			if err := l.send(b, d); err != nil {
+				d = unsent(err)
 			}
 		}
-		done = append(done, decided{q, d, at})
+		done = append(done, decided{q, d})
 	}
-	failed := b.Write(replies)
 	for _, one := range done {
-		if err := failed[one.reply]; err != nil {
-			one.d = unsent(err)
-		}
 		l.record(ctx, one.q, one.d)
 	}
-}
-
-// decided is a request with its answer, which is one of the replies, or -1.
-type decided struct {
-	q     pxe.Request
-	d     pxe.Decision
-	reply int
 }
 
 func unsent(err error) pxe.Decision {
 	return pxe.Decision{Gave: pxe.GaveNothing, Why: "sending the answer: " + err.Error(), Notable: true}
 }
 
-// reply sends an answer by a frame made by hand, where that is due and possible;
-// otherwise it is what is to be sent, by broadcast if need be.
-func (l *link) reply(d *pxe.Decision) (p listen.Packet, byFrame bool) {
-	b := d.Reply.ToBytes()
+// send sends an answer, by a frame made by hand where that is due and possible, or
+// by broadcast instead.
+func (l *link) send(b *listen.Batch, d pxe.Decision) error {
+	data, to := d.Reply.ToBytes(), d.To
 	switch {
-	case d.To.MAC == "":
-		return listen.Packet{Peer: d.To.Addr, Data: b}, false
-	case l.frames == nil:
-		return listen.Packet{Peer: pxe.Broadcast().Addr, Data: b}, false
+	case to.MAC != "" && l.frames != nil:
+		return l.frames.send(l.Config.Server, to, data)
+	case to.MAC != "":
+		to = pxe.Broadcast()
 	}
-	if err := l.frames.send(l.Config.Server, d.To, b); err != nil {
-		*d = unsent(err)
-	}
-	return listen.Packet{}, true
+	return b.Write(listen.Packet{Peer: to.Addr, Data: data})
 }
 
 // decide answers one request. What cannot be parsed is no DHCP and gets no answer.

@@ -124,7 +124,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer s.close()
 	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	context.AfterFunc(serving, s.closePorts)
 	var running sync.WaitGroup
 	for _, l := range s.links {
 		l.log.Info("serving DHCP", "mode", l.Config.Mode, "address", l.Config.Server)

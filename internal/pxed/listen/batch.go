@@ -1,10 +1,13 @@
 package listen
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 
-	"golang.org/x/net/ipv4"
+	"golang.org/x/sys/unix"
 )
 
 // Packet is one datagram.
@@ -13,53 +16,67 @@ type Packet struct {
 	Data []byte
 }
 
-// Batch reads and writes many datagrams with one system call: those that wait
-// already. It is for one goroutine.
+// Batch reads the datagrams that have arrived, and writes answers. Like those of a
+// Conversation, its reads block a thread. It is for one goroutine.
 type Batch struct {
-	conn    *ipv4.PacketConn
-	in, out []ipv4.Message
+	fd      int
+	buffers [][]byte
 	packets []Packet
 }
 
-// NewBatch reads up to n datagrams of up to size bytes at a time.
-func NewBatch(conn *net.UDPConn, n, size int) *Batch {
-	b := &Batch{conn: ipv4.NewPacketConn(conn), in: make([]ipv4.Message, n)}
-	for i := range b.in {
-		b.in[i].Buffers = [][]byte{make([]byte, size)}
-	}
-	return b
-}
-
-// Read waits for the next datagrams. They are valid until the next Read.
-func (b *Batch) Read() ([]Packet, error) {
-	n, err := b.conn.ReadBatch(b.in, 0)
+// NewBatch reads up to n datagrams of up to size bytes at a time from the port, of
+// which only batches may read from then on; there may be several.
+func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
+	raw, err := port.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
+	b := &Batch{fd: -1, packets: make([]Packet, 0, n)}
+	controlled := raw.Control(func(fd uintptr) {
+		if b.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			err = unix.SetNonblock(b.fd, false)
+		}
+	})
+	if err := errors.Join(controlled, err); err != nil {
+		return nil, fmt.Errorf("taking over a port: %w", err)
+	}
+	for range n {
+		b.buffers = append(b.buffers, make([]byte, size))
+	}
+	return b, nil
+}
+
+// Read waits for the next datagrams. They are valid until the next Read. Its error
+// is net.ErrClosed once a StopWith, of any batch of the port, has taken effect.
+func (b *Batch) Read() ([]Packet, error) {
 	b.packets = b.packets[:0]
-	for _, m := range b.in[:n] {
-		from := m.Addr.(*net.UDPAddr).AddrPort()
-		b.packets = append(b.packets, Packet{netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), m.Buffers[0][:m.N]})
+	for flags := 0; len(b.packets) < len(b.buffers); flags = unix.MSG_DONTWAIT {
+		buf := b.buffers[len(b.packets)]
+		n, from, err := unix.Recvfrom(b.fd, buf, flags)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil && len(b.packets) > 0: // nothing more is there; any other error will come again
+			return b.packets, nil
+		case err != nil:
+			return nil, err
+		}
+		at, ok := from.(*unix.SockaddrInet4)
+		if !ok { // no sender: the port was shut
+			return nil, net.ErrClosed
+		}
+		b.packets = append(b.packets, Packet{netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port)), buf[:n]})
 	}
 	return b.packets, nil
 }
 
-// Write sends datagrams and returns what went wrong with each; nil when nothing did.
-func (b *Batch) Write(packets []Packet) map[int]error {
-	b.out = b.out[:0]
-	for _, p := range packets {
-		b.out = append(b.out, ipv4.Message{Buffers: [][]byte{p.Data}, Addr: net.UDPAddrFromAddrPort(p.Peer)})
-	}
-	var failed map[int]error
-	for done := 0; done < len(b.out); {
-		n, err := b.conn.WriteBatch(b.out[done:], 0)
-		if done += max(n, 0); err != nil {
-			if failed == nil {
-				failed = map[int]error{}
-			}
-			failed[done] = err
-			done++ // the one that could not be sent
-		}
-	}
-	return failed
+// Write sends a datagram.
+func (b *Batch) Write(p Packet) error {
+	return unix.Sendto(b.fd, p.Data, 0, &unix.SockaddrInet4{Addr: p.Peer.Addr().As4(), Port: int(p.Peer.Port())})
 }
+
+// StopWith is as that of Conversation, for all batches of the port.
+func (b *Batch) StopWith(ctx context.Context) func() { return stopWith(ctx, b.fd) }
+
+// Close ends the batch, not the port; nobody may be reading.
+func (b *Batch) Close() { unix.Close(b.fd) }

@@ -77,11 +77,13 @@ func (c *Conversation) Write(b []byte) (int, error) {
 
 // StopWith ends a waiting read, and all later ones, when ctx ends. The function
 // that it returns undoes that and must be called before Close.
-func (c *Conversation) StopWith(ctx context.Context) func() {
+func (c *Conversation) StopWith(ctx context.Context) func() { return stopWith(ctx, c.fd) }
+
+func stopWith(ctx context.Context, fd int) func() {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		unix.Shutdown(c.fd, unix.SHUT_RDWR)
+		unix.Shutdown(fd, unix.SHUT_RDWR) // says "not connected", and wakes the reader all the same
 	})
 	return func() {
 		if !stop() {
