@@ -11,13 +11,15 @@ import (
 // comparison. Each part leaves the machine as the next one expects it.
 func TestNode(t *testing.T) {
 	l := open(t)
-	n, twin := l.install(t, "n1"), l.install(t, "twin")
+	n := l.install(t, "n1")
+	var twin *machine
 	var first identity
 	story := []struct {
 		name string
 		do   func(*testing.T)
 	}{
 		{"first boot", func(t *testing.T) { n.login(t) }},
+		{"another node starts", func(*testing.T) { twin = l.install(t, "twin") }},
 		{"baseline holds", func(t *testing.T) { checkBaseline(t, n) }},
 		{"root is read-only and verified", func(t *testing.T) { checkRoot(t, n) }},
 		{"state fills the grown disk", func(t *testing.T) { checkState(t, n) }},

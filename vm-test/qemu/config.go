@@ -72,8 +72,9 @@ const (
 	ovmfVars = "/usr/share/OVMF/OVMF_VARS_4M.fd"
 )
 
-// monitorFD is the number of the first extra file in a child process.
-const monitorFD = "3"
+// firstFD is the number of the first extra file in a child process: the monitor's
+// socket. Those of the serial ports follow.
+const firstFD = 3
 
 func (c Config) withDefaults() (Config, error) {
 	if c.Name == "" || c.Dir == "" {
@@ -101,7 +102,7 @@ func (c Config) args() []string {
 		"-name", c.Name, "-nodefaults", "-no-user-config", "-display", "none",
 		"-machine", "q35", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.Memory),
 		"-object", "rng-random,id=rng0,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng0",
-		"-chardev", "socket,id=monitor,fd=" + monitorFD, "-mon", "chardev=monitor,mode=control",
+		"-chardev", fmt.Sprintf("socket,id=monitor,fd=%d", firstFD), "-mon", "chardev=monitor,mode=control",
 	}
 	if c.UUID != "" {
 		a = append(a, "-uuid", c.UUID)
@@ -110,7 +111,7 @@ func (c Config) args() []string {
 	a = append(a, c.firmwareArgs()...)
 	for i := range Serials {
 		id := "serial" + strconv.Itoa(i)
-		a = append(a, "-chardev", "file,id="+id+",path="+c.serialFile(i), "-serial", "chardev:"+id)
+		a = append(a, "-chardev", fmt.Sprintf("socket,id=%s,fd=%d,logfile=%s,logappend=off", id, firstFD+1+i, c.serialFile(i)), "-serial", "chardev:"+id)
 	}
 	for i, d := range c.Disks {
 		a = append(a, d.args(i)...)

@@ -15,7 +15,14 @@ import (
 type Console struct {
 	path string
 	vm   *VM
-	read int // bytes that an Expect has consumed
+	wire *os.File // for typing
+	read int      // bytes that an Expect has consumed
+}
+
+// Type types a line on the terminal at this port.
+func (c *Console) Type(line string) error {
+	_, err := c.wire.WriteString(line + "\r")
+	return err
 }
 
 // pollInterval is how often a console is looked at, and with it the precision of

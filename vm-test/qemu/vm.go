@@ -79,25 +79,45 @@ func (v *VM) spawn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ours, theirs, err := socketPair()
+	v.cmd = exec.CommandContext(ctx, path, v.cfg.args()...)
+	v.cmd.Stderr = v.said
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := v.plugIn(); err != nil {
+		return err
+	}
+	v.Started = time.Now()
+	err = v.cmd.Start()
+	for _, theirs := range v.cmd.ExtraFiles {
+		theirs.Close()
+	}
 	if err != nil {
 		return err
 	}
-	defer theirs.Close()
-	v.cmd = exec.CommandContext(ctx, path, v.cfg.args()...)
-	v.cmd.Stderr = v.said
-	v.cmd.ExtraFiles = []*os.File{theirs}
-	v.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	v.Started = time.Now()
-	if err := v.cmd.Start(); err != nil {
-		ours.Close()
-		return err
-	}
-	v.qmp = newMonitor(ours)
 	go func() {
 		v.err = v.cmd.Wait()
 		close(v.exited)
 	}()
+	return nil
+}
+
+// plugIn makes the sockets of the monitor and the serial ports.
+func (v *VM) plugIn() error {
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return err
+	}
+	v.qmp = newMonitor(ours)
+	v.cmd.ExtraFiles = []*os.File{theirs}
+	for _, c := range v.Serial {
+		if ours, theirs, err = socketPair(); err != nil {
+			return err
+		}
+		c.wire = ours
+		v.cmd.ExtraFiles = append(v.cmd.ExtraFiles, theirs)
+		// QEMU writes the file that is read; this only keeps the socket from
+		// filling up. It ends with QEMU.
+		go io.Copy(io.Discard, ours)
+	}
 	return nil
 }
 
@@ -169,6 +189,9 @@ func (v *VM) Close() {
 	v.cmd.Process.Kill() // an error means that it is gone already
 	<-v.exited
 	v.qmp.close()
+	for _, c := range v.Serial {
+		c.wire.Close()
+	}
 	v.said.Close()
 }
 
