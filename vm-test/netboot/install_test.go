@@ -12,15 +12,22 @@ import (
 )
 
 // TestInstallTFTP is the whole way with pxed as the only DHCP server, by the
-// firmware's PXE.
+// firmware's PXE. In the full form the machine then boots from the network a hundred
+// times more.
 func TestInstallTFTP(t *testing.T) {
 	l := newLab(t)
 	s := l.serve(t, pxe.ModeDHCP)
 	b := l.blank(t)
 	install(t, s, b, "firmware=uefi-tftp")
+	if !t.Failed() {
+		t.Run("a hundred boots", func(t *testing.T) {
+			full(t)
+			checkAgain(t, s, b)
+		})
+	}
 }
 
-// story is what must be seen on the way, on the console or in pxed's log.
+// install images a blank machine and looks at everything that comes of it.
 func install(t *testing.T, s *server, b *box, firmware string) {
 	t.Helper()
 	data := sum(t, b.disks[1].Path)

@@ -98,3 +98,11 @@ func checkDisk(t *testing.T, l *lab, raw string) {
 	}
 	t.Errorf("the disk has no slot A: %+v", table)
 }
+
+func eventsText(events []desk.Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		b.WriteString(e.Text + "\n")
+	}
+	return b.String()
+}

@@ -22,6 +22,7 @@ type server struct {
 	args []string
 	log  string
 	cmd  *exec.Cmd
+	over chan struct{} // closed when it has ended
 }
 
 // serve starts pxed with a state of its own.
@@ -53,6 +54,11 @@ func (s *server) start(t *testing.T) {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatalf("%v\nhint: run make build", err)
 	}
+	s.over = make(chan struct{})
+	go func(cmd *exec.Cmd, over chan struct{}) {
+		cmd.Wait()
+		close(over)
+	}(s.cmd, s.over)
 	s.until(t, "pxed answers", func() (bool, string) {
 		out, err := s.ask("status")
 		return err == nil, string(out)
@@ -62,7 +68,7 @@ func (s *server) start(t *testing.T) {
 // kill ends pxed as a loss of power would.
 func (s *server) kill() {
 	s.cmd.Process.Kill() // it is ours; an error means that it has ended
-	s.cmd.Wait()
+	<-s.over
 }
 
 // interesting leaves out what the ledger says about itself.
@@ -146,6 +152,8 @@ func (s *server) until(t *testing.T, what string, look func() (bool, string)) {
 		}
 		last = state
 		select {
+		case <-s.over:
+			t.Fatalf("waiting until %s: pxed has ended", what)
 		case <-t.Context().Done():
 			t.Fatalf("waiting until %s: the test is over", what)
 		case <-time.After(200 * time.Millisecond):
