@@ -15,7 +15,7 @@ import (
 
 // Format is the version of the plan. It changes when the same inputs would give
 // different bytes because the builder changed.
-const Format = "slipway-plan/3"
+const Format = "slipway-plan/4"
 
 // Plan is one build. All fields enter its digest.
 type Plan struct {
@@ -115,7 +115,7 @@ func (p Plan) SlotKey() digest.Digest {
 		Stage        string
 		Base, Kernel digest.Digest
 		Rootfs       Rootfs
-	}{"slot/3", p.RootfsKey(), p.KernelKey(), p.Rootfs})
+	}{"slot/4", p.RootfsKey(), p.KernelKey(), p.Rootfs})
 }
 
 // InitrdKey names the initramfs.
