@@ -234,7 +234,7 @@ func (s *server) openClock(context.Context) (func(context.Context) error, error)
 
 // openTFTP serves the boot loaders.
 func (s *server) openTFTP(ctx context.Context) (func(context.Context) error, error) {
-	c := tftpd.Config{Files: newBootFiles(s.build), Watcher: watcher{s.metrics}, Log: s.Log}
+	c := tftpd.Config{Files: scripted{newBootFiles(s.build), s}, Watcher: watcher{s.metrics}, Log: s.Log}
 	for _, n := range s.nets {
 		c.Interfaces = append(c.Interfaces, tftpd.Interface{Name: n.name, Server: n.prefix.Addr()})
 	}

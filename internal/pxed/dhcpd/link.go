@@ -212,16 +212,33 @@ func (l *link) follow(q pxe.Request, d pxe.Decision) string {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
+	l.tracker.Spoke(now, c)
+	if c.Type == dhcpv4.MessageTypeRequest && q.Port == pxe.PortServer {
+		wanted, _ := netip.AddrFromSlice(q.Packet.Options.Get(dhcpv4.OptionRequestedIPAddress))
+		l.tracker.Leased(now, c.MAC, wanted.Unmap())
+	}
 	switch {
 	case q.Port == pxe.PortPXE && d.Reply != nil, c.IPXE:
 		l.tracker.Followed(c.MAC)
-	case c.Type == dhcpv4.MessageTypeRequest && q.Port == pxe.PortServer:
-		wanted, _ := netip.AddrFromSlice(q.Packet.Options.Get(dhcpv4.OptionRequestedIPAddress))
-		l.tracker.Leased(time.Now(), c.MAC, wanted.Unmap())
 	case c.Type == dhcpv4.MessageTypeDiscover && d.Reply != nil:
-		return l.tracker.Offered(time.Now(), c.MAC, l.Config.Mode)
+		return l.tracker.Offered(now, c.MAC, l.Config.Mode)
 	}
 	return ""
+}
+
+// script is pxe.Script for who has the address, when iPXE speaks there.
+func (l *link) script(addr netip.Addr) []byte {
+	mac, ok := l.owner(addr)
+	if !ok {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c, ok := l.tracker.IPXE(mac); ok {
+		return pxe.Script(l.Config.HTTP, c)
+	}
+	return nil
 }
 
 func (l *link) followed(mac cluster.MAC) {

@@ -183,6 +183,17 @@ func (s *Server) Owner(addr netip.Addr) (cluster.MAC, bool) {
 	return "", false
 }
 
+// Script is what to send by TFTP, instead of a boot loader, to who has an address:
+// see pxe.Script. It is nil when iPXE does not speak there.
+func (s *Server) Script(addr netip.Addr) []byte {
+	for _, l := range s.links {
+		if script := l.script(addr); script != nil {
+			return script
+		}
+	}
+	return nil
+}
+
 // Leases lists the leases of all interfaces.
 func (s *Server) Leases() []lease.Lease {
 	var out []lease.Lease

@@ -99,3 +99,10 @@ func ScriptURL(base string, c Client) string {
 	}
 	return base + machine.PathBoot + "?mac=" + string(c.MAC) + "&uuid=${uuid}&serial=${serial:uristring}&firmware=" + mode
 }
+
+// Script is what iPXE gets that asks by TFTP for the boot loader it already is: the
+// network's DHCP server names the loader and knows nothing of iPXE, which prefers its
+// word to ours. Given the loader, iPXE would load itself for ever.
+func Script(base string, c Client) []byte {
+	return []byte("#!ipxe\nchain --replace --autofree " + ScriptURL(base, c) + "\n")
+}

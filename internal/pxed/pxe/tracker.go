@@ -22,6 +22,7 @@ type attempt struct {
 	first  time.Time
 	addr   netip.Addr // the lease that it was heard to take from another DHCP server
 	told   time.Time
+	ipxe   Client // zero unless iPXE that can load its script was the last to speak
 }
 
 // When a machine is thought to be stuck: firmware sends DISCOVER again after 4, 8,
@@ -65,6 +66,23 @@ func (t *Tracker) Leased(now time.Time, mac cluster.MAC, addr netip.Addr) {
 	}
 	t.attempt(now, mac).addr = addr
 	t.owners[addr] = mac
+}
+
+// Spoke is told who of a machine's programs speaks: its firmware or iPXE.
+func (t *Tracker) Spoke(now time.Time, c Client) {
+	a := t.attempt(now, c.MAC)
+	if a.ipxe = (Client{}); c.IPXE && c.HTTP {
+		a.ipxe = c
+	}
+}
+
+// IPXE is what iPXE said when it was the last to speak on a machine.
+func (t *Tracker) IPXE(mac cluster.MAC) (Client, bool) {
+	a := t.machines[mac]
+	if a == nil {
+		return Client{}, false
+	}
+	return a.ipxe, a.ipxe.IPXE
 }
 
 // Followed is told that a machine did what it was offered: asked on port 4011,

@@ -52,6 +52,14 @@ func TestTracker(t *testing.T) {
 	if said := offers(&once, ModeProxy, 0, 1, 2, 3, 4, 5, 6); strings.Count(said, "asked") != 1 {
 		t.Errorf("said %q", said)
 	}
+	var stages Tracker
+	firmware, ipxe := Classify(packet(t, "ovmf-discover")), Classify(packet(t, "ipxe-snponly-discover"))
+	for _, c := range []Client{firmware, ipxe, firmware} {
+		stages.Spoke(now, c)
+		if got, ok := stages.IPXE(machineMAC); ok != c.IPXE || ok && string(Script("http://h", got)) != "#!ipxe\nchain --replace --autofree http://h/boot/ipxe?mac="+machineMAC+"&uuid=${uuid}&serial=${serial:uristring}&firmware=uefi\n" {
+			t.Errorf("iPXE speaks: %v %+v", ok, got)
+		}
+	}
 	var many Tracker
 	for i := range 3 * maxTracked {
 		many.Offered(now, cluster.MAC(fmt.Sprint(i)), ModeProxy)
