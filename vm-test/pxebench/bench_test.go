@@ -34,7 +34,7 @@ type result struct {
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
 	P99    float64 `json:"p99ms,omitempty"`
-	CPU    float64 `json:"cpu"`   // microseconds of the server's processor time for one offer, or one MB
+	CPU    float64 `json:"cpu"`   // microseconds of the server's processor time for one offer, or one MB; 0 when not known
 	Ratio  float64 `json:"ratio"` // of pxed's value to this one's
 	Note   string  `json:"note,omitempty"`
 }

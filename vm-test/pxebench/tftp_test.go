@@ -52,7 +52,9 @@ func TestBenchTFTP(t *testing.T) {
 					r.Note = fmt.Sprintf("windowsize %d", window)
 				}
 			}
-			r.CPU = float64(stop().Microseconds()) / (float64(size*(1+w.clients*rounds)) / 1e6)
+			if spent := stop(); server != "tftpd-hpa" { // which works in children that it does not wait for
+				r.CPU = float64(spent.Microseconds()) / (float64(size*(1+w.clients*rounds)) / 1e6)
+			}
 			results = append(results, r)
 		}
 	}
