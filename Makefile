@@ -44,9 +44,16 @@ test: ## run every test: packages, image, boot
 	@scripts/deps test
 	@scripts/test
 
+.PHONY: netboot-test
+netboot-test: build image ## netboot and install virtual machines in every supported way
+	@scripts/deps test
+	@SLIPWAY_NETBOOT=full $(GO) test -count=1 -p 1 -timeout 80m -v ./vm-test/firmware ./vm-test/netboot
+
 .PHONY: bench
-bench: image ## measure boot and build beside a plain Debian image
+bench: build image ## measure boot, build and netboot beside the programs that others use
 	@scripts/deps bench
+	@$(GO) test -count=1 -timeout 20m -run '^TestBench' -v ./vm-test/pxebench -bench-run
+	@$(GO) test -count=1 -timeout 20m -run '^TestBenchHTTP' -v ./vm-test/web -bench-run
 	@$(GO) test -count=1 -timeout 60m -run '^TestBench' -v ./vm-test/bench -bench-run
 
 .PHONY: fuzz
