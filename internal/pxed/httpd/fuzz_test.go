@@ -67,7 +67,7 @@ func known(line string) bool {
 		return false
 	}
 	for _, start := range []string{
-		"echo slipway: ", "exit", ":efi", ":failed", "iseq ${platform} efi && goto efi ||", "kernel --name vmlinuz http", "initrd --name initrd.zst http",
+		"echo slipway: ", "exit", ":efi", ":failed", ":load", ":again", "goto load", "set tries:int32 0", "inc tries || goto failed", "iseq ${tries} ", "iseq ${platform} efi && goto efi ||", "kernel --name vmlinuz http", "initrd --name initrd.zst http",
 		"boot || goto failed", "imgfree ||", "sleep ", "chain --replace --autofree http", "poweroff ||", "sanboot ",
 	} {
 		if strings.HasPrefix(line, start) {

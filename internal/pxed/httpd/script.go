@@ -83,16 +83,27 @@ type Kernel struct {
 	Words  []string // of the command line
 }
 
-// start loads kernel and initramfs. When that fails the machine goes to its disk:
-// nothing was written, and the next boot is the next try.
+// loadTries and loadPause, seconds, outlast a pxed that is being restarted.
+const (
+	loadTries = 6
+	loadPause = 5
+)
+
+// start loads kernel and initramfs, again and again while pxed is away. When that
+// fails the machine goes to its disk: nothing was written, and the next boot is the
+// next try.
 func start(k Kernel, p Platform, local LocalBoot, message string) string {
 	rest := strings.TrimPrefix(bootDisk(p, local, "cannot load the installer, going to the disk"), header)
 	// EFI's kernel finds the initramfs by the name in its arguments, BIOS's by
 	// the order of the commands.
-	return header + say(message) +
-		fmt.Sprintf("kernel --name vmlinuz %s initrd=initrd.zst %s || goto failed\n", fileURL(k.Base, k.Kernel), strings.Join(k.Words, " ")) +
-		fmt.Sprintf("initrd --name initrd.zst %s || goto failed\n", fileURL(k.Base, k.Initrd)) +
-		"boot || goto failed\n:failed\nimgfree ||\n" + rest
+	return header + say(message) + "set tries:int32 0\n:load\n" +
+		fmt.Sprintf("kernel --name vmlinuz %s initrd=initrd.zst %s || goto again\n", fileURL(k.Base, k.Kernel), strings.Join(k.Words, " ")) +
+		fmt.Sprintf("initrd --name initrd.zst %s || goto again\n", fileURL(k.Base, k.Initrd)) +
+		"boot || goto failed\n" +
+		fmt.Sprintf(":again\nimgfree ||\ninc tries || goto failed\niseq ${tries} %d && goto failed ||\n", loadTries) +
+		say("the installer was not loaded, trying again") +
+		fmt.Sprintf("sleep %d\ngoto load\n", loadPause) +
+		":failed\nimgfree ||\n" + rest
 }
 
 func fileURL(base, name string) string {

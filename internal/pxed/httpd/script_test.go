@@ -64,6 +64,21 @@ func TestStartPassesEverythingOnce(t *testing.T) {
 	}
 }
 
+// A pxed that is restarted while a machine loads is asked again, but not for ever.
+func TestStartTriesAgain(t *testing.T) {
+	s := start(Kernel{Base: "http://h", Kernel: "k", Initrd: "i"}, PlatformEFI, LocalExit, "go")
+	order := []string{"set tries:int32 0\n:load\nkernel ", " || goto again\ninitrd ", " || goto again\nboot || goto failed\n",
+		":again\nimgfree ||\ninc tries || goto failed\niseq ${tries} 6 && goto failed ||\n", "sleep 5\ngoto load\n", ":failed\nimgfree ||\n", "exit 1\n"}
+	rest := s
+	for _, part := range order {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Fatalf("%q is not where it belongs in\n%s", part, s)
+		}
+		rest = after
+	}
+}
+
 func TestWaitComesBack(t *testing.T) {
 	s := wait("later", "http://h/boot/ipxe?mac=x", 20)
 	if !strings.Contains(s, "sleep 20\nchain --replace --autofree http://h/boot/ipxe?mac=x ||\n") || !strings.HasSuffix(s, "exit 1\n") {
