@@ -64,13 +64,13 @@ func refusedUnarmed(t *testing.T, s *server, b *box) {
 	before, at := b.sums(t), len(s.said(t))
 	v := b.powerOn(t)
 	s.logs(t, at, "msg=boot", "node="+nodeName, "gets=boot-disk")
-	why := sees(t, v, `slipway: (n1[^\n]*)`)
+	why := sees(t, v, like("slipway: n1")+`[^\n]*`)
 	pull(t, v)
 	b.untouched(t, before)
 	if m := s.show(t); m.Boots == "" || m.Grant != nil {
 		t.Errorf("the operator is told %+v", m)
 	}
-	t.Logf("console: %s", why[1])
+	t.Logf("console: %s", why[0])
 }
 
 func refused(t *testing.T, s *server, b *box, r refusal) {
@@ -78,8 +78,8 @@ func refused(t *testing.T, s *server, b *box, r refusal) {
 	before := b.sums(t)
 	s.arm(t)
 	v := b.powerOn(t)
-	got := sees(t, v, `(nothing was written: (?:[^\n]*\n)*?[^\n]*`+r.words+`[^\n]*)\n`)
-	t.Logf("console: %s", got[1])
+	got := sees(t, v, like("nothing was written: ")+`(?:[^\n]*\n)*?[^\n]*`+like(r.words)+`[^\n]*\n`)
+	t.Logf("console: %s", got[0])
 	m := s.show(t)
 	pull(t, v)
 	b.untouched(t, before)
