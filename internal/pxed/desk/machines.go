@@ -112,7 +112,8 @@ func (d *Desk) grant(r life.Record) *Grant {
 // running is where an install is: what this pxed heard last, else the stage that
 // is in the ledger.
 func (d *Desk) running(r life.Record) *Progress {
-	if r.State != life.StateImaging || r.Grant == nil {
+	// Until a new try has its ticket, what is known is how far the last one came.
+	if r.State != life.StateImaging || r.Grant == nil || r.Grant.Claimed.IsZero() {
 		return nil
 	}
 	d.mu.Lock()

@@ -217,6 +217,22 @@ func TestFailedReceiptExplains(t *testing.T) {
 	}
 }
 
+// A machine that lost its power and comes back has written nothing in its new try.
+func TestNewTryHasNoOldProgress(t *testing.T) {
+	l := newLab(t)
+	token, _ := l.start()
+	want[struct{}](l, "POST", machine.PathProgress, token, machine.Progress{Stage: machine.StageWrite, Done: 40, Total: 100})
+	if m := want[desk.Machine](l, "GET", "/api/v1/machines/n1", operatorToken, nil); m.Progress == nil || m.Progress.Percent != 40 {
+		t.Fatalf("progress %+v", m.Progress)
+	}
+	if s := l.boot(desktest.MAC1, "sn-1"); ticketIn(s) == "" {
+		t.Fatalf("no second try:\n%s", s)
+	}
+	if m := want[desk.Machine](l, "GET", "/api/v1/machines/n1", operatorToken, nil); m.Progress != nil {
+		t.Errorf("the second try shows the progress of the first: %+v", m.Progress)
+	}
+}
+
 // A report with a ticket that has ended is answered with the reason, for the
 // console, and everybody can see that it was.
 func TestReportWithADeadTicket(t *testing.T) {
