@@ -85,7 +85,7 @@ func (m *machine) expectTrouble(t *testing.T) {
 func (m *machine) lookAround(t *testing.T) {
 	t.Helper()
 	for _, step := range []struct{ line, answer string }{
-		{"3", `slipway rescue> `},
+		{"3", `slipway rescue[#>] `},
 		{"cat /dev/vcs1", `this node cannot start from slot b`},
 		{"exit", `Type a number and press Enter:`},
 		{"4", `restarting`},
