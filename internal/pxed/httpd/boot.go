@@ -17,6 +17,11 @@ const maxWord = 128
 // that sends the machine to its own disk: an error would stop it at a prompt.
 func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
 	ask := ask(r)
+	if !s.limit.allow(client(r)) {
+		s.log.Warn("boot", "from", ask.From, "mac", ask.MAC, "gets", "wait", "why", "too many requests from this address")
+		writeScript(w, wait("too many requests from this address, asking again", askAgain(r), crowded))
+		return
+	}
 	answer := s.desk.Boot(r.Context(), ask)
 	script := s.script(r, ask, answer)
 	s.counted.Booted(string(answer.Action))
@@ -25,10 +30,22 @@ func (s *Server) boot(w http.ResponseWriter, r *http.Request) {
 	}
 	s.log.Info("boot", "from", ask.From, "mac", ask.MAC, "serial", ask.Serial, "firmware", ask.Firmware,
 		"node", answer.Node, "gets", string(answer.Action), "why", answer.Message)
+	writeScript(w, script)
+}
+
+// crowded is how long a machine waits that asks too often, in seconds.
+const crowded = 5
+
+func writeScript(w http.ResponseWriter, script string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	_, _ = w.Write([]byte(script))
+}
+
+// askAgain is the URL that the request came by.
+func askAgain(r *http.Request) string {
+	return base(r) + machine.PathBoot + "?" + r.URL.Query().Encode()
 }
 
 // ask reads who asks. What is not a word is left out.
@@ -59,8 +76,7 @@ func (s *Server) script(r *http.Request, ask desk.Ask, a desk.Answer) string {
 	case machine.ActionInventory:
 		return s.start(r, platform, a, InventoryWords(base(r), a.MAC))
 	case machine.ActionWait:
-		again := base(r) + machine.PathBoot + "?" + r.URL.Query().Encode()
-		return wait(a.Message, again, max(a.After, 1))
+		return wait(a.Message, askAgain(r), max(a.After, 1))
 	case machine.ActionPowerOff:
 		return powerOff(platform, s.local, a.Message)
 	default:

@@ -181,6 +181,10 @@ func TestTooManyRequestsOfOneAddress(t *testing.T) {
 	if many != 20 {
 		t.Errorf("%d of 20 were turned away", many)
 	}
+	// iPXE knows no status: what is no script stops it at a prompt.
+	if status, script := l.do("GET", machine.PathBoot+"?mac="+desktest.MAC1, "", nil); status != http.StatusOK || !strings.HasPrefix(script, header) || !strings.Contains(script, "sleep 5\nchain") {
+		t.Errorf("a machine that asks too often gets %d\n%s", status, script)
+	}
 	if status, _ := l.do("GET", "/api/v1/status", operatorToken, nil); status != http.StatusOK {
 		t.Errorf("the operator is turned away: %d", status)
 	}
