@@ -60,6 +60,9 @@ func (r *Resolved) Build(ctx context.Context, opts Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	if err := b.sweep(); err != nil {
+		return Result{}, err
+	}
 	if index, ok := b.unchanged(ctx); ok {
 		return Result{Dir: b.Out, Index: index, Unchanged: true}, nil
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -60,23 +59,25 @@ func (b *builder) checkOut() error {
 	return exit.With(exit.Refused, diag.WithHint(fmt.Errorf("%s holds files that no build made; they would be lost", b.Out), "choose another directory with -O, or empty it"))
 }
 
-// makeWorkDir removes what killed builds left and makes a fresh directory on the
-// same file system as the output.
-func (b *builder) makeWorkDir() error {
-	parent := filepath.Dir(b.Out)
-	entries, err := os.ReadDir(parent)
+// sweep removes what killed builds left beside the output. The lock on its parent
+// is ours: whoever made it is gone.
+func (b *builder) sweep() error {
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(b.Out), workPrefix+"*"))
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		// The lock on parent is ours: whoever made this is gone.
-		if strings.HasPrefix(e.Name(), workPrefix) {
-			if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
-				return fmt.Errorf("removing what a killed build left: %w", err)
-			}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("removing what a killed build left: %w", err)
 		}
 	}
-	if b.tmp, err = os.MkdirTemp(parent, workPrefix); err != nil {
+	return nil
+}
+
+// makeWorkDir makes a fresh directory on the same file system as the output.
+func (b *builder) makeWorkDir() error {
+	var err error
+	if b.tmp, err = os.MkdirTemp(filepath.Dir(b.Out), workPrefix); err != nil {
 		return fmt.Errorf("making a work directory: %w", err)
 	}
 	return os.Chmod(b.tmp, 0o755)
