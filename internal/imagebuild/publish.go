@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -62,12 +63,16 @@ func (b *builder) checkOut() error {
 // sweep removes what killed builds left beside the output. The lock on its parent
 // is ours: whoever made it is gone.
 func (b *builder) sweep() error {
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(b.Out), workPrefix+"*"))
+	parent := filepath.Dir(b.Out)
+	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return err
 	}
-	for _, dir := range left {
-		if err := os.RemoveAll(dir); err != nil {
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), workPrefix) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
 			return fmt.Errorf("removing what a killed build left: %w", err)
 		}
 	}
