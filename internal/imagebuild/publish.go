@@ -45,7 +45,8 @@ func (b *builder) lockOut() (release func(), err error) {
 	return func() { dir.Close() }, nil
 }
 
-// checkOut refuses a directory that holds something else than an earlier build.
+// checkOut refuses a directory that holds something else than an earlier build:
+// publishing takes its place, and what is in it goes.
 func (b *builder) checkOut() error {
 	entries, err := os.ReadDir(b.Out)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -54,10 +55,38 @@ func (b *builder) checkOut() error {
 	if err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("output directory: %w", err))
 	}
-	if _, err := os.Stat(filepath.Join(b.Out, artifact.IndexName)); err == nil {
-		return nil
+	foreign, err := foreignFile(b.Out)
+	if err != nil || foreign == "" {
+		return err
 	}
-	return exit.With(exit.Refused, diag.WithHint(fmt.Errorf("%s holds files that no build made; they would be lost", b.Out), "choose another directory with -O, or empty it"))
+	return exit.With(exit.Refused, diag.WithHint(fmt.Errorf("%s holds %s, which no build made; it would be lost", b.Out, foreign),
+		"move it elsewhere, or choose another directory with -O"))
+}
+
+// foreignFile is the first file in dir that its index does not name, "" when there
+// is none. Without an index that can be read every file is foreign.
+func foreignFile(dir string) (string, error) {
+	own := map[string]bool{}
+	text, err := os.ReadFile(filepath.Join(dir, artifact.IndexName))
+	if index, bad := artifact.Decode(text); err == nil && bad == nil {
+		own[artifact.IndexName], own[artifact.SignatureName] = true, true
+		for _, f := range index.Files {
+			own[f.Name] = true
+		}
+	}
+	foreign := ""
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, p)
+		if err == nil && !own[filepath.ToSlash(name)] {
+			foreign = name
+			return filepath.SkipAll
+		}
+		return err
+	})
+	return foreign, err
 }
 
 // sweep removes what killed builds left beside the output. The lock on its parent
