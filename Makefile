@@ -62,7 +62,7 @@ fuzz: ## run every fuzz target for FUZZTIME (default 30s) each
 
 .PHONY: pin
 pin: build-image ## resolve the newest inputs of all profiles and write their locks
-	@for p in lab dev prod; do bin/imagebuild pin -p profiles/$$p.yaml; done
+	@rc=0; for p in lab dev prod; do bin/imagebuild pin -p profiles/$$p.yaml || rc=$$?; done; exit $$rc
 
 .PHONY: generate
 generate: build-image ## write the generated files anew: schema and references

@@ -57,12 +57,17 @@ func (o seedOutput) write(ctx context.Context, docs seed.Documents) error {
 // a directory nor a file, such as a disk, is never written, not even with force:
 // putting a file in its place would hide the device.
 func (o seedOutput) checkPlace() error {
-	st, err := os.Stat(o.path)
+	// Not os.Stat: what is written takes the place of a link, not of its target,
+	// and /dev/stdout is one.
+	st, err := os.Lstat(o.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if st.Mode()&fs.ModeSymlink != 0 {
+		return refuse(fmt.Errorf("%s is a symbolic link and would be replaced", o.path), "name the place that it leads to; --print writes to standard output")
 	}
 	if st.IsDir() != (o.format == "dir") || !st.IsDir() && !st.Mode().IsRegular() {
 		return refuse(fmt.Errorf("%s is there and is not a %s", o.path, o.noun()), "choose another -O")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -80,7 +81,7 @@ func writeStick(cmd *cobra.Command, host usb.Host, dir string, f usbFlags, outpu
 	defer job.Close()
 	usb.Describe(talk, job.Device)
 	if !f.yes {
-		if err := confirm(cmd.InOrStdin(), talk, job.Device); err != nil {
+		if err := confirm(cmd.Context(), cmd.InOrStdin(), talk, job.Device); err != nil {
 			return err
 		}
 	}
@@ -100,12 +101,12 @@ func writeStick(cmd *cobra.Command, host usb.Host, dir string, f usbFlags, outpu
 }
 
 // confirm has the serial number typed by a person. Without one there is no answer.
-func confirm(in io.Reader, talk io.Writer, d usb.Device) error {
+func confirm(ctx context.Context, in io.Reader, talk io.Writer, d usb.Device) error {
 	if !cli.IsTerminal(in) {
 		return exit.With(exit.Refused, diag.WithHint(errors.New("there is nobody to ask whether the device may be erased"), "give --yes when that is decided"))
 	}
 	fmt.Fprintf(talk, "type the serial number to erase it: ")
-	line, err := bufio.NewReader(in).ReadString('\n')
+	line, err := readLine(ctx, in)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
@@ -113,6 +114,26 @@ func confirm(in io.Reader, talk io.Writer, d usb.Device) error {
 		return exit.With(exit.Refused, errors.New("that is not its serial number, nothing was written"))
 	}
 	return nil
+}
+
+// readLine reads a line, or stops with the context: a person at a prompt who
+// presses Ctrl-C must not have to answer first.
+func readLine(ctx context.Context, in io.Reader) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		line, err := bufio.NewReader(in).ReadString('\n')
+		got <- answer{line, err}
+	}()
+	select {
+	case a := <-got:
+		return a.line, a.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 func listDevices(w io.Writer, host usb.Host, output cli.Output) error {
