@@ -27,9 +27,8 @@ func runOn(host usb.Host, args []string, stdin io.Reader, stdout, stderr io.Writ
 	root := newRoot(host)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return cli.Exit(stderr, root.ExecuteContext(ctx))
+	return cli.Exit(stderr, cli.Execute(root, stdout, func() error { return root.ExecuteContext(ctx) }))
 }
 
 func newRoot(host usb.Host) *cobra.Command {

@@ -18,9 +18,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return cli.Exit(stderr, root.ExecuteContext(ctx))
+	return cli.Exit(stderr, cli.Execute(root, stdout, func() error { return root.ExecuteContext(ctx) }))
 }
 
 func newRoot() *cobra.Command {

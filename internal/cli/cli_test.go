@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
@@ -63,3 +66,22 @@ func TestLinesTellWhatWasDone(t *testing.T) {
 		}
 	}
 }
+
+func TestExecuteSeesThatTheResultIsLost(t *testing.T) {
+	lost := errors.New("no space")
+	root := &cobra.Command{Use: "x", RunE: func(cmd *cobra.Command, _ []string) error {
+		fmt.Fprintln(cmd.OutOrStdout(), "result")
+		return nil
+	}}
+	root.SetArgs(nil)
+	if err := Execute(root, failingWriter{lost}, root.Execute); !errors.Is(err, lost) {
+		t.Errorf("got %v", err)
+	}
+	if err := Execute(root, io.Discard, root.Execute); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (f failingWriter) Write([]byte) (int, error) { return 0, f.err }
