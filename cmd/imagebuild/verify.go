@@ -48,6 +48,7 @@ Exit code 1 means that something is wrong with the build.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
 	f.build.add(cmd)
+	cmd.Flags().Lookup("node").Usage = "node whose seed the image carries, for --rebuild (default: the one that the build's plan names)"
 	cmd.Flags().StringVar(&f.key, "key", "", "public key that must have signed (default: ~/.config/slipway/sign_ed25519.pub)")
 	cmd.Flags().BoolVar(&f.rebuild, "rebuild", false, "build again from the profile (-p) and compare every byte")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "cache directory with the packages for --rebuild")

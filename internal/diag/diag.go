@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Pos is a place in a text file. Line and Col count from 1, in characters;
@@ -51,10 +53,10 @@ func (f Finding) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", f.Pos, f.Message)
 	if f.Path != "" {
-		fmt.Fprintf(&b, " (%s)", f.Path)
+		fmt.Fprintf(&b, " (%s)", harmless(f.Path))
 	}
 	if f.Source != "" {
-		fmt.Fprintf(&b, "\n    %s", strings.ReplaceAll(f.Source, "\t", " "))
+		fmt.Fprintf(&b, "\n    %s", harmless(strings.ReplaceAll(f.Source, "\t", " ")))
 		if f.Pos.Col > 0 {
 			fmt.Fprintf(&b, "\n    %s^", strings.Repeat(" ", f.Pos.Col-1))
 		}
@@ -63,6 +65,17 @@ func (f Finding) String() string {
 		fmt.Fprintf(&b, "\n    hint: %s", f.Hint)
 	}
 	return b.String()
+}
+
+// harmless takes what a terminal would obey out of text from a document; one
+// character stays one character, for the caret.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, s)
 }
 
 // List is a collection of findings. The zero value is ready for use.

@@ -3,6 +3,7 @@ package diag
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -11,6 +12,13 @@ func TestFindingPointsAtTheColumn(t *testing.T) {
 	want := "lab.yaml:2:3: unknown key (nodes)\n     nodse: []\n      ^\n    hint: did you mean nodes?"
 	if got := f.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestFindingObeysNoDocument(t *testing.T) {
+	f := Finding{Pos: Pos{"a", 1, 6}, Path: "\x1b[31mred", Message: "m", Source: "\x1b[2J: x\u0085y"}
+	if got := f.String(); strings.ContainsAny(got, "\x1b\u0085") || !strings.Contains(got, "\n         ^") {
+		t.Errorf("%q", got)
 	}
 }
 
