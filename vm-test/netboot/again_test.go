@@ -60,7 +60,7 @@ func bootToDecision(t *testing.T, s *server, b *box) {
 	at := len(s.said(t))
 	v := b.powerOn(t)
 	s.logs(t, at, "msg=boot", "node="+nodeName, "gets=boot-disk")
-	sees(t, v, like("slipway: n1"))
+	sees(t, v, qemu.Like("slipway: n1"))
 	pull(t, v)
 	step(t, v, "network first: sent to its disk, switched off")
 }
@@ -80,7 +80,7 @@ func bootThrough(t *testing.T, s *server, b *box) {
 	at := len(s.said(t))
 	v := copied.powerOn(t)
 	s.logs(t, at, "msg=boot", "node="+nodeName, "gets=boot-disk")
-	sees(t, v, like("nodeinit: booting slot a from /dev/vda serial "+s.lab.node.System.Serial))
+	sees(t, v, qemu.Like("nodeinit: booting slot a from /dev/vda serial "+s.lab.node.System.Serial))
 	pull(t, v)
 	step(t, v, "network first: its disk was started")
 }

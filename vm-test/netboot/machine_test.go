@@ -1,11 +1,9 @@
 package netboot
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/slipway/slipway/vm-test/netns"
@@ -93,24 +91,6 @@ func accel(t *testing.T) qemu.Accel {
 	return qemu.TCG
 }
 
-// like is a pattern for words on a console. Under emulation on a busy host a serial
-// port now and then sends a character twice, or in place of the one that follows,
-// also of what the kernel itself says; that must not decide a test.
-func like(words string) string {
-	var b strings.Builder
-	last := ""
-	for _, r := range words {
-		c := regexp.QuoteMeta(string(r))
-		if last == "" {
-			b.WriteString(c)
-		} else {
-			fmt.Fprintf(&b, "(?:%s)?(?:%s|%s)", last, c, last)
-		}
-		last = c
-	}
-	return b.String()
-}
-
 // sees waits for words on the machine's first console.
 func sees(t *testing.T, v *qemu.VM, re string) []string {
 	t.Helper()
@@ -146,7 +126,7 @@ func TestLike(t *testing.T) {
 		"the image, and the state, need":      false,
 		"the image and its state need 1.4 GB": false,
 	} {
-		if got := regexp.MustCompile(like("the image and the state need")).MatchString(text); got != want {
+		if got := regexp.MustCompile(qemu.Like("the image and the state need")).MatchString(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -64,7 +64,7 @@ func refusedUnarmed(t *testing.T, s *server, b *box) {
 	before, at := b.sums(t), len(s.said(t))
 	v := b.powerOn(t)
 	s.logs(t, at, "msg=boot", "node="+nodeName, "gets=boot-disk")
-	why := sees(t, v, like("slipway: n1")+`[^\n]*`)
+	why := sees(t, v, qemu.Like("slipway: n1")+`[^\n]*`)
 	pull(t, v)
 	b.untouched(t, before)
 	if m := s.show(t); m.Boots == "" || m.Grant != nil {
@@ -78,7 +78,7 @@ func refused(t *testing.T, s *server, b *box, r refusal) {
 	before := b.sums(t)
 	s.arm(t)
 	v := b.powerOn(t)
-	got := sees(t, v, like("nothing was written: ")+`(?:[^\n]*\n)*?[^\n]*`+like(r.words)+`[^\n]*\n`)
+	got := sees(t, v, qemu.Like("nothing was written: ")+`(?:[^\n]*\n)*?[^\n]*`+qemu.Like(r.words)+`[^\n]*\n`)
 	t.Logf("console: %s", got[0])
 	m := s.show(t)
 	pull(t, v)
