@@ -70,16 +70,11 @@ func Resolve(req Request) (*Resolved, error) {
 	return r, nil
 }
 
-// LockPath is where the lock of a profile lies: profiles/lab.lock for profiles/lab.yaml.
-func LockPath(profile string) string {
-	return strings.TrimSuffix(profile, filepath.Ext(profile)) + ".lock"
-}
-
 func (r *Resolved) pinHint() string { return "run imagebuild pin -p " + r.request.Profile }
 
 func (r *Resolved) readLock() error {
 	if r.request.Lock == "" {
-		r.request.Lock = LockPath(r.request.Profile)
+		r.request.Lock = pin.Path(r.request.Profile)
 	}
 	data, err := os.ReadFile(r.request.Lock)
 	if errors.Is(err, fs.ErrNotExist) {
