@@ -61,7 +61,7 @@ func (m *machine) restart(t *testing.T, how func(*testing.T, *machine)) {
 	how(t, m)
 	// The loader or the kernel must have spoken again before a login counts: an
 	// old sshd answers until it is stopped.
-	if _, err := m.Serial[0].Expect(t.Context(), `Linux version|BdsDxe: starting`, bootLimit); err != nil {
+	if _, err := m.Serial[0].Expect(t.Context(), qemu.Like("Linux version")+"|"+qemu.Like("BdsDxe: starting"), bootLimit); err != nil {
 		t.Fatal(err)
 	}
 	m.login(t)

@@ -2,6 +2,7 @@ package boot
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,14 +43,11 @@ func checkFallback(t *testing.T, n *machine) {
 	n.run(t, "sudo sync")
 	n.Serial[0].Mark()
 	n.try("sudo systemctl reboot")
-	for try := range bootentry.Tries {
-		n.expectTrouble(t)
-		if try == 0 {
-			n.lookAround(t)
-		}
-		// The next try begins with the loader; without this one menu could count twice.
-		n.expect(t, qemu.Like("BdsDxe: starting"))
-	}
+	n.expectTrouble(t)
+	n.lookAround(t)
+	// How often B was tried is for the loader's counter to say. A console that is read
+	// while a busy host emulates it may miss words; all that it must have is the
+	// complaint of more than the try in which somebody looked around.
 	n.login(t)
 	if got := n.run(t, "cat /proc/cmdline"); !strings.Contains(got, "slipway.slot=a") {
 		t.Errorf("the node came up on another slot than A: %s", got)
@@ -57,6 +55,9 @@ func checkFallback(t *testing.T, n *machine) {
 	used := fmt.Sprintf("slot-b+0-%d.conf", bootentry.Tries)
 	if got := n.run(t, "sudo ls /efi/loader/entries"); !strings.Contains(got, used) || !strings.Contains(got, "slot-a.conf") {
 		t.Errorf("boot entries %q, want slot-a.conf and %s", got, used)
+	}
+	if later := n.Serial[0].Since(); !regexp.MustCompile(qemu.Like("cannot start from slot b.")).MatchString(later) {
+		t.Errorf("no complaint about slot B after the first try:\n%s", later)
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 
 	// Limits of waits. A first boot under TCG takes about a minute, and twice
 	// that when two machines share two cores.
-	bootLimit = 6 * time.Minute
+	bootLimit = 10 * time.Minute
 	stepLimit = 2 * time.Minute
 )
 

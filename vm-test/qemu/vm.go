@@ -195,12 +195,21 @@ func (v *VM) Close() {
 	v.said.Close()
 }
 
+// sendBuffer is the room of QEMU's end, in bytes. A serial port writes single bytes,
+// each of which counts for some 800 here, so the usual 200 KiB are full after a few
+// lines when the reader is late; QEMU then tries a few times and drops what is left.
+const sendBuffer = 64 << 20
+
 // socketPair returns the two ends of a connection: the monitor needs no name in
 // the file system, and so no path that could be too long or left behind.
 func socketPair() (ours, theirs *os.File, err error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the monitor's socket: %w", err)
+	}
+	if err := syscall.SetsockoptInt(fds[1], syscall.SOL_SOCKET, syscall.SO_SNDBUFFORCE, sendBuffer); err != nil {
+		// Without privilege: as much as the system grants.
+		syscall.SetsockoptInt(fds[1], syscall.SOL_SOCKET, syscall.SO_SNDBUF, sendBuffer)
 	}
 	return os.NewFile(uintptr(fds[0]), "monitor"), os.NewFile(uintptr(fds[1]), "monitor"), nil
 }
