@@ -53,18 +53,41 @@ func (s Slot) CommandLine() string {
 
 // Entry is the text of the slot's entry.
 func (s Slot) Entry() []byte {
+	return entry(s.Title, s.Version, s.KernelPath(), s.InitrdPath(), s.CommandLine())
+}
+
+func entry(title, version, kernel, initrd, options string) []byte {
 	var b strings.Builder
 	for _, kv := range [][2]string{
-		{"title", s.Title},
+		{"title", title},
 		{"sort-key", "slipway"},
-		{"version", s.Version},
-		{"linux", "/" + s.KernelPath()},
-		{"initrd", "/" + s.InitrdPath()},
-		{"options", s.CommandLine()},
+		{"version", version},
+		{"linux", "/" + kernel},
+		{"initrd", "/" + initrd},
+		{"options", options},
 	} {
 		fmt.Fprintf(&b, "%-10s %s\n", kv[0], kv[1])
 	}
 	return []byte(b.String())
+}
+
+// Installer is what a stick starts. It counts no tries: a stick has one entry.
+type Installer struct {
+	Title   string
+	Version string
+	Words   []string // of the kernel command line
+}
+
+// Places of the installer on the EFI system partition of a stick.
+const (
+	InstallerPath   = entriesDir + "/slipway-install.conf"
+	InstallerKernel = "slipway/install/vmlinuz"
+	InstallerInitrd = "slipway/install/initrd.zst"
+)
+
+// Entry is the text of the installer's entry.
+func (i Installer) Entry() []byte {
+	return entry(i.Title, i.Version, InstallerKernel, InstallerInitrd, strings.Join(i.Words, " "))
 }
 
 // Loader is the text of loader.conf: the newest slot with tries left boots at

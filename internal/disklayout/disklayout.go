@@ -33,6 +33,13 @@ const (
 	NameData  = "slipway-data"
 )
 
+// Partition names of an installer stick. None of them is one of a node's: a stick
+// must not be taken for an installed disk.
+const (
+	NameStickESP = "slipway-boot"
+	NameBundle   = "SLIPWAY-INST"
+)
+
 // Partition type GUIDs (UEFI specification 5.3.3, and the Discoverable
 // Partitions Specification for generic Linux data).
 const (
@@ -77,6 +84,25 @@ func New(seed string, esp, slot int64) (Layout, error) {
 		{Name: NameSlotB, Type: TypeLinux, Size: align(slot)},
 		{Name: NameSeed, Type: TypeBasicData, Size: SizeSeed},
 	}
+	return lay(seed, parts), nil
+}
+
+// NewStick lays out an installer stick: what firmware starts, and what is
+// installed. Its GUIDs derive from seed, which should be different for every stick,
+// so that two that are plugged in can be told apart.
+func NewStick(seed string, esp, bundle int64) (Layout, error) {
+	if esp < MinESP || bundle <= 0 {
+		return Layout{}, fmt.Errorf("partitions of %d and %d bytes make no stick", esp, bundle)
+	}
+	return lay(seed, []Partition{
+		{Name: NameStickESP, Type: TypeESP, Size: align(esp)},
+		// The type that every system shows to its user: receipts are read there.
+		{Name: NameBundle, Type: TypeBasicData, Size: align(bundle)},
+	}), nil
+}
+
+// lay gives the partitions their places, one behind the other.
+func lay(seed string, parts []Partition) Layout {
 	at := int64(FirstOffset)
 	for i := range parts {
 		parts[i].Number = i + 1
@@ -85,7 +111,7 @@ func New(seed string, esp, slot int64) (Layout, error) {
 		at += parts[i].Size
 	}
 	// One more alignment unit holds the backup GPT (33 sectors of 512 bytes).
-	return Layout{GUID: GUID(seed, "disk"), Size: at + Alignment, Partitions: parts}, nil
+	return Layout{GUID: GUID(seed, "disk"), Size: at + Alignment, Partitions: parts}
 }
 
 // Find returns the partition of that name.

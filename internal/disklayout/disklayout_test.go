@@ -29,6 +29,30 @@ func TestNew(t *testing.T) {
 	}
 }
 
+func TestNewStick(t *testing.T) {
+	l, err := NewStick("seed", MinESP, 100<<20+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, ok := l.Find(NameBundle)
+	if !ok || bundle.Number != 2 || bundle.Size != 101<<20 || bundle.Offset != FirstOffset+MinESP || l.Size != bundle.Offset+bundle.Size+Alignment {
+		t.Errorf("%+v", l)
+	}
+	for _, name := range []string{NameESP, NameSlotA, NameSlotB, NameSeed, NameState, NameData} {
+		if _, there := l.Find(name); there {
+			t.Errorf("a stick with a partition %s is taken for a node's disk", name)
+		}
+	}
+	if other, _ := NewStick("other", MinESP, 100<<20+1); other.GUID == l.GUID {
+		t.Error("two sticks with one GUID")
+	}
+	for _, size := range [][2]int64{{MinESP - 1, 1}, {MinESP, 0}} {
+		if _, err := NewStick("s", size[0], size[1]); err == nil {
+			t.Errorf("%d went through", size)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	if _, err := New("s", MinESP-1, 1<<20); err == nil {
 		t.Error("a small EFI system partition went through")

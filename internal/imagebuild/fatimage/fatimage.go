@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -179,4 +180,19 @@ func (w writer) mtools(name string, args ...string) hosttool.Cmd {
 		Env:   []string{"MTOOLSRC=/dev/null", "MTOOLS_SKIP_CHECK=1"},
 		Epoch: w.spec.Epoch,
 	}
+}
+
+// Read copies a file of the file system that lies in the file at path, from offset
+// (bytes) on, to w.
+func Read(ctx context.Context, path string, offset int64, name string, to io.Writer) error {
+	w := writer{dir: filepath.Dir(path), name: "./" + filepath.Base(path), offset: offset}
+	if err := checkNames([]Entry{{Path: name}}); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	cmd := w.mtools("mtype", "::/"+name)
+	cmd.Stdout = to
+	if err := hosttool.Run(ctx, cmd); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
 }

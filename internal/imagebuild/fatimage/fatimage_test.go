@@ -56,6 +56,31 @@ func read(t *testing.T, image, name string) string {
 	return string(out)
 }
 
+func TestRead(t *testing.T) {
+	spec, path := seed(), filepath.Join(t.TempDir(), "disk")
+	content := bytes.Repeat([]byte{0, 13, 10, 26, 255}, mib) // nothing is taken for text
+	spec.Entries = append(spec.Entries, Entry{Path: "dir/a Name.bin", Content: content})
+	const offset = 3 * mib
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, offset+spec.Size); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(t.Context(), path, offset, spec); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if err := Read(t.Context(), path, offset, "dir/a Name.bin", &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Errorf("%d bytes, %v", got.Len(), err)
+	}
+	for _, name := range []string{"dir/none", "../x", "*"} {
+		if err := Read(t.Context(), path, offset, name, &got); err == nil || !strings.Contains(err.Error(), "reading "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func fsck(t *testing.T, path string) {
 	t.Helper()
 	out, err := hosttool.Output(t.Context(), hosttool.Cmd{Name: "fsck.vfat", Args: []string{"-n", "-v", path}})
