@@ -39,6 +39,20 @@ type DataOrder struct {
 	Policy cluster.Policy   `json:"policy"`
 }
 
+// DataOrders are the orders for the data disks of a node: as the profile says, or
+// with one policy for all of them when one is given.
+func DataOrders(node cluster.Node, policy cluster.Policy) []DataOrder {
+	var out []DataOrder
+	for _, disk := range node.Data {
+		o := DataOrder{Name: disk.Name, Disk: disk.Selector, Policy: disk.Policy}
+		if policy != "" {
+			o.Policy = policy
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
 // Sanitize is how old content is destroyed before a disk is written.
 type Sanitize string
 

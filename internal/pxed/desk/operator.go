@@ -62,22 +62,10 @@ func (d *Desk) armEvent(node cluster.Node, o Order) life.Arm {
 		Order: machine.Ticket{
 			Format: machine.TicketFormat, Node: node.Name, Cluster: d.cluster.Name,
 			Expires: d.now().Add(time.Duration(min(o.Seconds, 1<<31)) * time.Second).UTC(),
-			Index:   d.image.Index, Key: d.image.Key, System: node.System, Data: dataOrders(node, o.Data),
+			Index:   d.image.Index, Key: d.image.Key, System: node.System, Data: machine.DataOrders(node, o.Data),
 			Overwrite: o.Overwrite, Sanitize: o.Sanitize,
 		},
 	}
-}
-
-func dataOrders(node cluster.Node, policy cluster.Policy) []machine.DataOrder {
-	var out []machine.DataOrder
-	for _, disk := range node.Data {
-		o := machine.DataOrder{Name: disk.Name, Disk: disk.Selector, Policy: disk.Policy}
-		if policy != "" {
-			o.Policy = policy
-		}
-		out = append(out, o)
-	}
-	return out
 }
 
 // Rearm arms a node again with the order that it had last.
