@@ -168,7 +168,8 @@ type Cilium struct {
 	Version           string `yaml:"version" need:"yes" form:"version" doc:"Cilium version."`
 	GatewayAPI        bool   `yaml:"gatewayAPI" doc:"Whether Cilium serves the Gateway API."`
 	GatewayAPIVersion string `yaml:"gatewayAPIVersion" form:"version" default:"1.5.1" doc:"Version of the Gateway API's resource definitions; each Cilium release names the one it serves."`
-	Hubble            bool   `yaml:"hubble" doc:"Whether Hubble runs."`
+	Hubble            bool   `yaml:"hubble" scope:"env" doc:"Whether Hubble runs."`
+	Envoy             bool   `yaml:"envoy" scope:"env" default:"true" doc:"Whether Envoy runs; without it there are no policies for HTTP and the like, and the Gateway API is not served."`
 }
 
 // Longhorn is the replicated storage.
@@ -186,3 +187,17 @@ type Flux struct {
 	Branch  string `yaml:"branch" scope:"env" form:"branch" default:"main" doc:"Branch to follow."`
 	Path    string `yaml:"path" scope:"env" form:"repopath" doc:"Directory of this cluster in the repository."`
 }
+
+// Servers are the nodes that run the control plane, in the order of the profile.
+func (c Cluster) Servers() []Node {
+	var out []Node
+	for _, n := range c.Nodes {
+		if n.Role == RoleServer {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// ServesGateways reports whether Cilium serves the Gateway API: it does so with Envoy.
+func (c Cluster) ServesGateways() bool { return c.Cilium.GatewayAPI && c.Cilium.Envoy }

@@ -12,6 +12,15 @@ type Node struct {
 	Data       []DataDisk  `yaml:"dataDisks" doc:"Disks for Longhorn."`
 }
 
+// Address is the node's address in the cluster: the first one of its first
+// interface. It is not valid when that interface takes what DHCP gives.
+func (n Node) Address() netip.Addr {
+	if len(n.Interfaces) == 0 || len(n.Interfaces[0].Addresses) == 0 {
+		return netip.Addr{}
+	}
+	return n.Interfaces[0].Addresses[0].Addr()
+}
+
 // Role is what a node does in the cluster.
 type Role string
 
