@@ -46,6 +46,7 @@ var floors = map[string]floor{
 	"internal/seed":             contracts,
 
 	"internal/bootstrap/chart":   drivers,
+	"internal/bootstrap/gitops":  drivers,
 	"internal/bootstrap/etcd":    drivers,
 	"internal/bootstrap/kube":    drivers,
 	"internal/bootstrap/runlock": drivers,
@@ -84,6 +85,7 @@ var floors = map[string]floor{
 	"cmd":               programs,
 	"internal/archtest": programs,
 	"vm-test":           programs,
+	"vm-test/labbin":    drivers,
 }
 
 // floorOf finds the floor of a directory. A key that ends in a slash stands for

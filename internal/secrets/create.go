@@ -49,7 +49,7 @@ func Complete(path string, recipients []string, ids Identities, makers map[strin
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := Encrypt(plain, recipients, now)
+	sealed, err := Encrypt(plain, recipients, "", now)
 	if err != nil {
 		return nil, err
 	}

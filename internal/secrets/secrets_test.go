@@ -134,7 +134,7 @@ func TestCompleteRefuses(t *testing.T) {
 
 func TestTampering(t *testing.T) {
 	anna := newPerson(t)
-	sealed, err := Encrypt([]byte("a: first secret\nb: second secret\n"), []string{anna.recipient}, now)
+	sealed, err := Encrypt([]byte("a: first secret\nb: second secret\n"), []string{anna.recipient}, "", now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,8 +131,13 @@ func dataKey(tree sops.Tree, ids Identities) ([]byte, error) {
 	return nil, diag.WithHint(&NoKeyError{Have: ids.Recipients(), Want: want}, "use the key of one of them with --age-key, or have one of them run sops updatekeys")
 }
 
-// Encrypt seals a plain YAML document for recipients (age public keys).
-func Encrypt(plain []byte, recipients []string, now time.Time) ([]byte, error) {
+// ObjectValues are the fields of a Kubernetes Secret that are sealed, so that its kind
+// and name stay readable (SOPS's README, "Encrypting only parts of a file").
+const ObjectValues = "^(data|stringData)$"
+
+// Encrypt seals a plain YAML document for recipients (age public keys). only is a
+// regular expression for the keys whose values are sealed; empty means all.
+func Encrypt(plain []byte, recipients []string, only string, now time.Time) ([]byte, error) {
 	branches, err := store().LoadPlainFile(plain)
 	if err != nil {
 		return nil, err
@@ -146,8 +151,11 @@ func Encrypt(plain []byte, recipients []string, now time.Time) ([]byte, error) {
 		group = append(group, key)
 	}
 	tree := sops.Tree{Branches: branches, Metadata: sops.Metadata{
-		KeyGroups: []sops.KeyGroup{group}, LastModified: now.UTC(), Version: sopsVersion, UnencryptedSuffix: "_unencrypted",
+		KeyGroups: []sops.KeyGroup{group}, LastModified: now.UTC(), Version: sopsVersion, EncryptedRegex: only,
 	}}
+	if only == "" {
+		tree.Metadata.UnencryptedSuffix = "_unencrypted" // what sops itself writes
+	}
 	return seal(tree)
 }
 
