@@ -1,0 +1,36 @@
+package kube
+
+import (
+	"context"
+
+	"github.com/slipway/slipway/internal/sequence"
+)
+
+// Open gives the client to work with. Before the cluster has an API server there is
+// none, and it returns sequence.ErrUnseen.
+type Open func(context.Context) (*Client, error)
+
+// Manifest is a set of objects that are wanted. Its two methods are what a step
+// does, Observe and Do.
+type Manifest struct {
+	Open    Open
+	Objects []map[string]any
+}
+
+// Changes are what is missing.
+func (m Manifest) Changes(ctx context.Context) ([]sequence.Change, error) {
+	c, err := m.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Changes(ctx, m.Objects)
+}
+
+// Apply makes them as wanted.
+func (m Manifest) Apply(ctx context.Context, tell sequence.Tell) error {
+	c, err := m.Open(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Apply(ctx, m.Objects, tell)
+}
