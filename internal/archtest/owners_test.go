@@ -42,7 +42,7 @@ var owners = map[string][]string{
 	"github.com/u-root/u-root/pkg/mount":    {"internal/node"},
 	"github.com/ulikunitz/xz":               {"internal/imagebuild/initrd"},
 	"github.com/vbauerster/mpb":             {"internal/cli"},
-	"go.yaml.in/yaml/v3":                    {"internal/bootstrap/gitops", "internal/bootstrap/parity", "internal/imagebuild/verify", "internal/payload", "internal/pin", "internal/profile/yamltree", "internal/secrets", "internal/seed"},
+	"go.yaml.in/yaml/v3":                    {"internal/bootstrap/gitops", "internal/bootstrap/parity", "internal/imagebuild/verify", "internal/payload", "internal/pin", "internal/profile/yamltree", "internal/secrets"},
 	"golang.org/x/crypto/ssh":               {"internal/artifact", "internal/imagebuild/signkey", "internal/bootstrap/ssh", "internal/node/persist", "internal/profile/form", "vm-test"},
 	"golang.org/x/sync":                     {driversAndUp},
 	"golang.org/x/sys":                      {driversAndUp},

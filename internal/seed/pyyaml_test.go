@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/hosttool"
+	"github.com/slipway/slipway/internal/payload/yamlform"
 )
 
 // cloud-init and netplan read what we write with PyYAML and libyaml, by the rules
@@ -78,11 +79,11 @@ func texts() []string {
 func TestTextsStayTexts(t *testing.T) {
 	var all, docs []string
 	for _, s := range texts() {
-		if _, err := marshal("", []string{s}); err != nil && strings.TrimLeft(s, " \n") != s {
+		if _, err := yamlform.Marshal("", []string{s}); err != nil && strings.TrimLeft(s, " \n") != s {
 			continue
 		}
 		for _, v := range []any{map[string]any{"k": s, "l": []string{s, s}}, map[string]string{s: s}} {
-			doc, err := marshal("#cloud-config\n", v)
+			doc, err := yamlform.Marshal("#cloud-config\n", v)
 			if err != nil {
 				t.Fatalf("%q: %v", s, err)
 			}

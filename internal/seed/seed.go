@@ -13,6 +13,7 @@ import (
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/fstree"
+	"github.com/slipway/slipway/internal/payload/yamlform"
 )
 
 // MaxDocument is the largest document, in bytes. A seed is a few kilobytes; one
@@ -65,15 +66,15 @@ func documents(c cluster.Cluster, node cluster.Node) (Documents, error) {
 		return Documents{}, err
 	}
 	docs := Documents{VendorData: []byte("#cloud-config\n{}\n")}
-	if docs.NetworkConfig, err = marshal("", network); err != nil {
+	if docs.NetworkConfig, err = yamlform.Marshal("", network); err != nil {
 		return Documents{}, err
 	}
-	if docs.UserData, err = marshal("#cloud-config\n", user); err != nil {
+	if docs.UserData, err = yamlform.Marshal("#cloud-config\n", user); err != nil {
 		return Documents{}, err
 	}
 	docs.InstanceID = instanceID(node, docs)
 	meta := metaData{InstanceID: docs.InstanceID, LocalHostname: node.Name}
-	if docs.MetaData, err = marshal("", meta); err != nil {
+	if docs.MetaData, err = yamlform.Marshal("", meta); err != nil {
 		return Documents{}, err
 	}
 	return docs, docs.checkSize()

@@ -1,4 +1,6 @@
-package seed
+// Package yamlform writes YAML that every reader takes for what was meant, whichever
+// version of YAML it speaks.
+package yamlform
 
 import (
 	"bytes"
@@ -9,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// marshal writes v as YAML after a header. Documents are made from typed values,
-// never from text with holes.
-func marshal(header string, v any) ([]byte, error) {
+// Marshal writes v as YAML after a header. Documents are made from typed values,
+// never from text with holes; v may be a *yaml.Node where the order of keys counts.
+func Marshal(header string, v any) ([]byte, error) {
 	var node yaml.Node
 	if err := node.Encode(v); err != nil {
 		return nil, fmt.Errorf("encoding YAML: %w", err)
@@ -30,7 +32,7 @@ func marshal(header string, v any) ([]byte, error) {
 }
 
 // plain is a text that no version of YAML takes for anything else, save for the
-// words below. cloud-init and netplan read YAML 1.1, in which 52:54:00:12:34:56
+// words below. cloud-init, netplan and k3s read YAML 1.1, in which 52:54:00:12:34:56
 // is a number in base 60, 0123 is octal, = is a type of its own, and so on;
 // instead of knowing all of that, everything else goes between quotes.
 var plain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./+-]*$`)
