@@ -138,6 +138,16 @@ func (h *Host) ListenUDP(t testing.TB, address string) *net.UDPConn {
 	return conn
 }
 
+// Dial opens a connection from the host. It can be used from anywhere.
+func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var conn net.Conn
+	err := h.visit(func() (err error) {
+		conn, err = new(net.Dialer).DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
+}
+
 // visit calls f on a thread that is in the host's namespace for that long. The
 // thread must come back and live on: programs that it has started die with it.
 func (h *Host) visit(f func() error) error {
