@@ -47,6 +47,7 @@ var floors = map[string]floor{
 
 	"internal/bootstrap/chart":   drivers,
 	"internal/bootstrap/gitops":  drivers,
+	"internal/bootstrap/gitrepo": drivers,
 	"internal/bootstrap/etcd":    drivers,
 	"internal/bootstrap/kube":    drivers,
 	"internal/bootstrap/runlock": drivers,
@@ -76,6 +77,7 @@ var floors = map[string]floor{
 
 	"internal/bootstrap":         stories,
 	"internal/imagebuild":        stories,
+	"internal/imagebuild/stick":  stories,
 	"internal/imagebuild/verify": stories,
 	"internal/node":              stories,
 	"internal/node/installer":    stories,

@@ -22,11 +22,13 @@ import (
 
 // Names of the values that a cluster needs.
 const (
-	Token       = "k3sToken"    // joins a node to the cluster; k3s docs, "token"
-	GitIdentity = "gitIdentity" // SSH private key that reads the GitOps repository
-	GitToken    = "gitToken"    // or a password for https, with gitUser
-	GitUser     = "gitUser"
-	VPNPrefix   = "vpn." // private key of the WireGuard interface of that name
+	Token         = "k3sToken"    // joins a node to the cluster; k3s docs, "token"
+	GitIdentity   = "gitIdentity" // SSH private key that reads the GitOps repository
+	GitToken      = "gitToken"    // or a password for https, with gitUser
+	GitUser       = "gitUser"
+	GitKnownHosts = "gitKnownHosts" // host keys of the forge, lines of known_hosts
+	GitCA         = "gitCA"         // certificate authority of the forge, PEM
+	VPNPrefix     = "vpn."          // private key of the WireGuard interface of that name
 )
 
 // File is a decrypted SOPS file. It has no String method that shows a value.
