@@ -29,3 +29,5 @@ func (r repository) Locate(kind, name string, at ...string) []parity.Place {
 	}
 	return out
 }
+
+func (r repository) Below(dir string) map[string][]byte { return r.tree.Below(dir) }

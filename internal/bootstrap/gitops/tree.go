@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/slipway/slipway/internal/diag"
 )
@@ -89,6 +90,16 @@ func (t *Tree) Undecrypted() []diag.Finding {
 			Message: fmt.Sprintf("kustomization %s applies %s, which is encrypted, and has no decryption", u.Name, u.Encrypted[0]),
 			Hint:    "add spec.decryption: {provider: sops, secretRef: {name: sops-age}}",
 		})
+	}
+	return out
+}
+
+// Below returns the files under a directory, by their paths in it.
+func (t *Tree) Below(dir string) map[string][]byte {
+	out := map[string][]byte{}
+	dir = clean(dir)
+	for _, name := range t.files.below(dir) {
+		out[strings.TrimPrefix(name, dir+"/")] = t.files[name]
 	}
 	return out
 }

@@ -28,6 +28,8 @@ type Chart interface {
 	Effective(values map[string]any) (map[string]any, error)
 	// Render renders the chart as the release in question.
 	Render(values map[string]any) ([]map[string]any, error)
+	// Files are the files of the chart, by their paths in it.
+	Files() map[string][]byte
 }
 
 // Repository is the built repository.
@@ -36,6 +38,8 @@ type Repository interface {
 	Find(kind, name string) []Object
 	// Locate finds where a field of an object is written.
 	Locate(kind, name string, at ...string) []Place
+	// Below returns the files under a directory, by their paths in it.
+	Below(dir string) map[string][]byte
 }
 
 // Object is an object of the repository.
@@ -90,7 +94,7 @@ func Judge(running Release, chart Chart, repo Repository) (Verdict, error) {
 	}
 	j.verdict.Release = fmt.Sprintf("%s/%s (%s)", found.namespace(), found.name(), found.From)
 	j.identity(found)
-	j.version(found)
+	j.origin(found)
 	j.behaviour(found)
 	if err := j.values(found); err != nil {
 		return j.verdict, fmt.Errorf("%s: %w", found.From, err)

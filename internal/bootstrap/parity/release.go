@@ -1,8 +1,11 @@
 package parity
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/slipway/slipway/internal/diag"
@@ -81,6 +84,37 @@ func (j *judge) identity(r release) {
 			j.say(r, []string{"spec", c.field}, fmt.Sprintf("set spec.%s: %s in HelmRelease %s", c.field, c.want, r.name()),
 				"Flux would install a second %s instead of adopting the one that runs: %s is %s here, and %s in the cluster", j.running.Chart, c.field, c.got, c.want)
 		}
+	}
+}
+
+// origin compares the chart that Flux would take with the pinned one.
+func (j *judge) origin(r release) {
+	if text(r.Content, "spec", "chart", "spec", "sourceRef", "kind") == "GitRepository" {
+		j.inRepository(r)
+		return
+	}
+	j.version(r)
+}
+
+// inRepository compares a chart that lies in the repository, file by file: its
+// version says nothing about somebody's changes.
+func (j *judge) inRepository(r release) {
+	at := []string{"spec", "chart", "spec", "chart"}
+	dir := text(r.Content, at...)
+	theirs, ours := j.repo.Below(dir), j.chart.Files()
+	hint := fmt.Sprintf("copy the chart of %s %s there as it is; bootstrap gitops-init does", j.running.Chart, j.running.Version)
+	if len(theirs) == 0 {
+		j.say(r, at, hint, "the repository has no chart at %s", dir)
+		return
+	}
+	all := maps.Clone(ours)
+	maps.Copy(all, theirs)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if bytes.Equal(ours[name], theirs[name]) {
+			continue
+		}
+		j.say(r, at, hint, "the chart at %s is not the one that was installed: %s differs", dir, name)
+		return // one is enough: it is another chart
 	}
 }
 
