@@ -22,7 +22,7 @@ func (b *boot) writeUnits() error {
 	}
 	files[UnitName(stateDir, "mount")+".d/50-slipway.conf"] = keepMounted
 	if b.record.ESP != "" {
-		files["efi.mount"] = fmt.Sprintf(espMount, b.record.ESP)
+		files["efi.mount"] = fmt.Sprintf(espMount, "systemd-fsck@"+UnitName(b.record.ESP, "service"), b.record.ESP)
 		files["efi.automount"] = espAutomount
 	}
 	for name, text := range files {
@@ -82,14 +82,17 @@ DefaultDependencies=no
 
 // The EFI system partition is mounted when somebody looks at it, and not for
 // longer: FAT has no journal, and a power cut while it is mounted leaves it dirty.
+// Linux then keeps the mark for ever, so it is checked before it is mounted.
 const espMount = `[Unit]
 Description=EFI System Partition
 DefaultDependencies=no
+Requires=%[1]s
+After=%[1]s
 Conflicts=umount.target
 Before=umount.target
 
 [Mount]
-What=%s
+What=%[2]s
 Where=/efi
 Type=vfat
 Options=umask=0077,noexec,nosuid,nodev
