@@ -10,7 +10,10 @@
 // map's keys), see package form. Observed state never enters these types.
 package cluster
 
-import "net/netip"
+import (
+	"net/netip"
+	"path"
+)
 
 // Cluster is one environment: the base profile with one overlay applied.
 type Cluster struct {
@@ -179,6 +182,9 @@ type Longhorn struct {
 	Replicas int    `yaml:"replicas" scope:"env" default:"3" doc:"Replicas of a volume, at most the number of nodes."`
 	DataPath string `yaml:"dataPath" form:"path" default:"/var/lib/longhorn" doc:"Where data disks are mounted."`
 }
+
+// DataMount is where the data disk of that name is mounted on its node.
+func (l Longhorn) DataMount(disk string) string { return path.Join(l.DataPath, disk) }
 
 // Flux is the GitOps hand-over.
 type Flux struct {
