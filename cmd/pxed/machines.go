@@ -132,6 +132,9 @@ func printMachine(w io.Writer, m desk.Machine, format cli.Output) error {
 	for _, reason := range m.Reasons {
 		row("", "- "+reason)
 	}
+	if m.Turned != nil {
+		row("turned away", m.Turned.Reason+", at "+m.Turned.At.Local().Format(time.DateTime))
+	}
 	row("to do", m.Hint)
 	row("on boot", m.Boots)
 	printGrant(row, m.Grant)

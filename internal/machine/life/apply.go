@@ -45,6 +45,8 @@ func Apply(r Record, e Event, now time.Time) (Record, Outcome, error) {
 		err = r.finish(e, now, &out)
 	case BecomeReady:
 		err = r.becomeReady(e, now, &out)
+	case TurnAway:
+		r.Turned = &Turned{At: now, Code: e.No.Code, Reason: e.No.Reason}
 	default:
 		err = machine.Refuse(machine.CodeOrder, "", "unknown event %T", e)
 	}

@@ -21,7 +21,7 @@ func (r *Record) arm(e Arm, now time.Time, out *Outcome) error {
 	r.end(EndSuperseded, now)
 	e.Order.ID = ""
 	r.Grant = &Grant{ID: e.ID, Order: e.Order, MaxTries: e.MaxTries, Issued: now, Machine: r.Identity, Touched: half}
-	r.State, r.Failure, r.Progress = StateArmed, "", nil
+	r.State, r.Failure, r.Progress, r.Turned = StateArmed, "", nil, nil
 	out.note("%s is armed until %s, for at most %d tries", r.Node, e.Order.Expires.UTC().Format(time.RFC3339), e.MaxTries)
 	return nil
 }
@@ -59,6 +59,7 @@ func checkArm(node string, e Arm, now time.Time) error {
 
 func (r *Record) disarm(e Disarm, now time.Time, out *Outcome) {
 	half := r.halfWritten()
+	r.Turned = nil
 	switch r.State {
 	case StateArmed, StateImaging:
 		r.end(EndDisarmed, now)

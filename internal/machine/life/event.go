@@ -59,6 +59,9 @@ type Finish struct {
 	Receipt machine.Receipt
 }
 
+// TurnAway is a request of the machine that was refused, to be remembered.
+type TurnAway struct{ No *machine.Refusal }
+
 // Report is an Event by itself; see Recognise for what it says about identity.
 
 // BecomeReady is an installed node that reached its baseline. Token is that of the
@@ -77,6 +80,7 @@ func (TakeSeed) event()    {}
 func (Advance) event()     {}
 func (Finish) event()      {}
 func (BecomeReady) event() {}
+func (TurnAway) event()    {}
 
 // Decision is the answer to a boot request and why.
 type Decision struct {

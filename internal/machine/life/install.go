@@ -18,7 +18,7 @@ func (r *Record) claim(e Claim, now time.Time, out *Outcome) (*machine.Ticket, e
 	}
 	if g.Claimed.IsZero() {
 		g.Claimed = now
-		r.State, r.Progress = StateImaging, nil
+		r.State, r.Progress, r.Turned = StateImaging, nil, nil
 		if least := now.Add(InstallTime); g.Order.Expires.Before(least) {
 			g.Order.Expires = least
 		}

@@ -48,6 +48,14 @@ type Record struct {
 	Progress  *machine.Progress `json:"progress,omitempty"`
 	Installed *Installed        `json:"installed,omitempty"` // what the disk holds; nil again when a later install did not end well
 	Failure   string            `json:"failure,omitempty"`   // in StateFailed: why
+	Turned    *Turned           `json:"turned,omitempty"`    // its last refused request since it was armed, disarmed, or had its ticket
+}
+
+// Turned is a request of a machine that was refused.
+type Turned struct {
+	At     time.Time    `json:"at"`
+	Code   machine.Code `json:"code"`
+	Reason string       `json:"reason"`
 }
 
 // Grant is the standing of a ticket: the right to image, and the order. The secret
@@ -123,6 +131,10 @@ func (r Record) clone() Record {
 	if r.Installed != nil {
 		i := *r.Installed
 		r.Installed = &i
+	}
+	if r.Turned != nil {
+		t := *r.Turned
+		r.Turned = &t
 	}
 	return r
 }

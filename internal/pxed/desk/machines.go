@@ -70,7 +70,7 @@ func (d *Desk) Machine(ctx context.Context, name string) (Machine, error) {
 }
 
 func (d *Desk) view(ctx context.Context, r life.Record) (Machine, error) {
-	m := Machine{Key: r.Key, State: r.State, Node: r.Node, MACs: r.MACs, Identity: r.Identity, Refused: r.Refused, Seen: timeOf(r.LastSeen)}
+	m := Machine{Key: r.Key, State: r.State, Node: r.Node, MACs: r.MACs, Identity: r.Identity, Refused: r.Refused, Seen: timeOf(r.LastSeen), Turned: r.Turned}
 	var err error
 	if m.Report, err = d.ledger.Report(ctx, r.Key); err != nil {
 		return m, fmt.Errorf("ledger: %w", err)

@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/slipway/slipway/internal/machine"
@@ -78,8 +79,26 @@ func (d *Desk) note(ctx context.Context, kind string, key machine.Key, node stri
 	// refused, is in the log of the listener that was asked.
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	_ = d.ledger.Change(ctx, func([]life.Record) (Change, error) { return Change{Events: []Event{e}}, nil })
+	_ = d.ledger.Change(ctx, func(fleet []life.Record) (Change, error) {
+		c := Change{Events: []Event{e}}
+		c.turnAway(fleet, e, no)
+		return c, nil
+	})
 	d.pulse.beat()
+}
+
+// askedByMachine are the kinds of requests that come from machines, not from operators.
+var askedByMachine = []string{"report", "ticket", "seed", "progress", "receipt", "ready"}
+
+// turnAway lets the machine's record remember that it was refused.
+func (c *Change) turnAway(fleet []life.Record, e Event, no *machine.Refusal) {
+	i := slices.IndexFunc(fleet, func(r life.Record) bool { return r.Key == e.Machine })
+	if i < 0 || !slices.Contains(askedByMachine, e.Kind) {
+		return
+	}
+	if after, out, err := life.Apply(fleet[i], life.TurnAway{No: no}, e.At); err == nil {
+		c.put(after, "expire", out.Notes, e.At) // notes come only of what time has ended
+	}
 }
 
 func (d *Desk) news(what string) bool {

@@ -22,6 +22,7 @@ type Machine struct {
 	Why      string           `json:"why,omitempty"`   // why it is refused, not imaged, or failed
 	Hint     string           `json:"hint,omitempty"`  // what the operator can do
 	Reasons  []string         `json:"reasons,omitempty"`
+	Turned   *life.Turned     `json:"turned,omitempty"` // its last refused request since it was armed, disarmed, or had its ticket
 	Grant    *Grant           `json:"grant,omitempty"`
 	Progress *Progress        `json:"progress,omitempty"`
 	Report   *machine.Report  `json:"report,omitempty"`

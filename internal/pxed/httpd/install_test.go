@@ -244,6 +244,12 @@ func TestReportWithADeadTicket(t *testing.T) {
 		t.Errorf("%+v", reply)
 	}
 	l.inEvents("superseded", "taken back")
+	if m := want[desk.Machine](l, "GET", "/api/v1/machines/n1", operatorToken, nil); m.Turned == nil || m.Turned.Code != "superseded" || !strings.Contains(m.Turned.Reason, "taken back") {
+		t.Errorf("the operator is not told of it: %+v", m.Turned)
+	}
+	if m := l.arm("n1", desk.Order{}); m.Turned != nil {
+		t.Errorf("armed, and still %+v", m.Turned)
+	}
 	if !strings.Contains(l.log.String(), "gets=boot-disk why=\"ticket: the ticket was taken back") {
 		t.Errorf("not in the log: %s", l.log)
 	}
