@@ -7,8 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ import (
 // serveFlags are the flags of serve.
 type serveFlags struct {
 	profile, image, key    string
-	interfaces             []string
+	interfaces, also       []string
 	mode, pool, http, bios string
 	socket, state          string
 	ledger                 ledger.Options
@@ -78,6 +80,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.ledger.Dir, "ledger", "", "directory of the ledger (default: ledger in the state directory)")
 	fl.StringVar(&f.ledger.Address, "ledger-address", "", "HOST:PORT at which other pxed reach this one's ledger")
 	fl.StringSliceVar(&f.ledger.Join, "join", nil, "HOST:PORT of a pxed whose ledger is joined; may be repeated")
+	fl.StringSliceVar(&f.also, "also", nil, "URL of another pxed with the same ledger, where installers go on when this one is away; may be repeated")
 	fl.StringVar(&f.ledger.Key, "ledger-key", "", "key that all members of the ledger share (default: in the ledger's directory)")
 	fl.StringVar(&f.logFormat, "log", "text", "form of the log on stderr: text or json")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "log every request")
@@ -131,6 +134,9 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	if o.Local != httpd.LocalExit && o.Local != httpd.LocalSanboot {
 		return o, usage(fmt.Errorf("unknown way to boot a disk %q (exit or sanboot)", f.bios))
 	}
+	if o.Also, err = baseURLs(f.also); err != nil {
+		return o, err
+	}
 	if f.pool != "" {
 		if o.Pool, err = pxed.ParsePool(f.pool); err != nil {
 			return o, err
@@ -141,6 +147,19 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	}
 	o.Key, err = readKey(f.key)
 	return o, err
+}
+
+// baseURLs are http://HOST:PORT, as kernel arguments take them.
+func baseURLs(texts []string) ([]string, error) {
+	var out []string
+	for _, text := range texts {
+		u, err := url.Parse(strings.TrimSuffix(text, "/"))
+		if err != nil || u.Scheme != "http" || u.Host == "" || u.String() != "http://"+u.Host || strings.ContainsAny(u.Host, ", ") {
+			return nil, usage(fmt.Errorf("--also %s: want http://ADDRESS:PORT", text))
+		}
+		out = append(out, u.String())
+	}
+	return out, nil
 }
 
 func usage(err error) error {

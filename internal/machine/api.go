@@ -27,7 +27,7 @@ const (
 // Words of the kernel command line that tell nodeinit what it was started for.
 const (
 	WordMode   = "slipway.mode"   // ModeInstall or ModeInventory; absent means: boot the slot
-	WordServer = "slipway.server" // base URL of pxed
+	WordServer = "slipway.server" // base URL of pxed; after commas those of others with the same ledger
 	WordTicket = "slipway.ticket" // Ticket.ID
 	WordMAC    = "slipway.mac"    // of the interface the machine booted from
 )
@@ -64,7 +64,7 @@ const HomeName = "slipway-home.json"
 // Home tells an installed node whom to tell when it is ready, and by what it is
 // recognised: the ticket it was installed with, which is good for nothing else any more.
 type Home struct {
-	Server string `json:"server"` // base URL of pxed
+	Server string `json:"server"` // as WordServer
 	Ticket string `json:"ticket"` // Ticket.ID
 }
 

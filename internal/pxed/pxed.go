@@ -39,6 +39,7 @@ type Options struct {
 	Mode       pxe.Mode
 	Pool       Pool            // ModeDHCP: addresses to give; zero: the upper half of the network
 	HTTP       string          // [ADDRESS]:PORT; without an address: on those of the interfaces
+	Also       []string        // base URLs of other pxed with the same ledger, for installers when this one is away
 	Socket     string          // unix socket of operators; "" for none
 	Token      string          // of operators; "" lets nobody in by token
 	Ledger     desk.Ledger     // where everything is kept
@@ -117,7 +118,7 @@ func (s *server) assemble() error {
 		return err
 	}
 	s.handler = httpd.New(httpd.Options{
-		Desk: s.desk, Build: s.build, Token: s.Token, Local: s.Local, Console: consoles(s.Cluster), Log: s.Log,
+		Desk: s.desk, Build: s.build, Token: s.Token, Local: s.Local, Console: consoles(s.Cluster), Also: s.Also, Log: s.Log,
 		Counter: s.metrics, Page: page, Metrics: s.metrics.Handler(), Closing: s.closing, Booted: s.booted,
 	})
 	return nil

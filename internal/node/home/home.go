@@ -89,10 +89,23 @@ const (
 	answerLimit  = 64 << 10 // bytes
 )
 
+// send tells the first of the servers that answers.
 func send(ctx context.Context, h machine.Home, r machine.Ready) error {
-	base, err := url.Parse(h.Server)
+	var errs []error
+	for server := range strings.SplitSeq(h.Server, ",") {
+		err := sendTo(ctx, server, h.Ticket, r)
+		if err == nil || errors.Is(err, ErrRefused) {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func sendTo(ctx context.Context, server, ticket string, r machine.Ready) error {
+	base, err := url.Parse(server)
 	if err != nil || base.Host == "" {
-		return fmt.Errorf("%w: %q is no address to tell anything to", ErrRefused, h.Server)
+		return fmt.Errorf("%w: %q is no address to tell anything to", ErrRefused, server)
 	}
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -105,7 +118,7 @@ func send(ctx context.Context, h machine.Home, r machine.Ready) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+h.Ticket)
+	req.Header.Set("Authorization", "Bearer "+ticket)
 	// No proxy: who installed the node is on its own network.
 	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
 	if err != nil {

@@ -54,6 +54,15 @@ func TestTellAgainUntilHeard(t *testing.T) {
 	}
 }
 
+// Of several who share a ledger, the next hears it when one is away.
+func TestTellAnother(t *testing.T) {
+	h, got := server(t, http.StatusOK)
+	h.Server = "http://127.0.0.1:1," + h.Server // tcpmux: nobody listens there
+	if err := Tell(t.Context(), h, machine.Ready{Node: "n1"}, 0); err != nil || len(*got) != 1 {
+		t.Errorf("%v, heard %+v", err, *got)
+	}
+}
+
 // A no is not asked for twice, and comes with the other side's words.
 func TestTellRefused(t *testing.T) {
 	h, got := server(t, http.StatusUnauthorized)

@@ -72,9 +72,9 @@ func (s *Server) script(r *http.Request, ask desk.Ask, a desk.Answer) string {
 	platform := platformOf(ask.Firmware)
 	switch a.Action {
 	case machine.ActionInstall:
-		return s.start(r, platform, a, InstallWords(base(r), a.Ticket, a.MAC))
+		return s.start(r, platform, a, InstallWords(s.servers(r), a.Ticket, a.MAC))
 	case machine.ActionInventory:
-		return s.start(r, platform, a, InventoryWords(base(r), a.MAC))
+		return s.start(r, platform, a, InventoryWords(s.servers(r), a.MAC))
 	case machine.ActionWait:
 		return wait(a.Message, askAgain(r), max(a.After, 1))
 	case machine.ActionPowerOff:
@@ -92,6 +92,19 @@ func (s *Server) start(r *http.Request, p Platform, a desk.Answer, words []strin
 	}
 	k := Kernel{Base: base(r), Kernel: kernel.Name, Initrd: initrd.Name, Words: append(words, s.console...)}
 	return start(k, p, s.local, a.Message)
+}
+
+// servers is whom an installer may ask: this server by the address that the machine
+// knows, then the others.
+func (s *Server) servers(r *http.Request) string {
+	own := base(r)
+	all := []string{own}
+	for _, other := range s.also {
+		if other != own { // all members of a ledger may be given the same list
+			all = append(all, other)
+		}
+	}
+	return strings.Join(all, ",")
 }
 
 // platformOf is the kind of firmware; a request that does not tell, or nonsense,

@@ -123,6 +123,16 @@ func TestServerAddressIsTheOneThatWasReached(t *testing.T) {
 	}
 }
 
+// An installer is told who else has the ledger, but not twice where it asked.
+func TestOthersWithTheSameLedger(t *testing.T) {
+	l := newLab(t)
+	l.server.also = []string{l.url, "http://10.0.0.2:8080", "http://10.0.0.3:8080"}
+	l.arm("n1", desk.Order{})
+	if s := l.boot(desktest.MAC1, "sn-1"); !strings.Contains(s, " slipway.server="+l.url+",http://10.0.0.2:8080,http://10.0.0.3:8080 ") {
+		t.Errorf("%s", s)
+	}
+}
+
 // Whoever makes up machines does not fill the ledger, and pushes out no node.
 func TestCrowdOfStrangers(t *testing.T) {
 	l := newLab(t)

@@ -111,16 +111,16 @@ func fileURL(base, name string) string {
 }
 
 // InstallWords are the kernel arguments that start an install.
-func InstallWords(base, ticket, mac string) []string {
+func InstallWords(servers, ticket, mac string) []string {
 	return []string{
 		machine.WordMode + "=" + machine.ModeInstall,
-		machine.WordServer + "=" + base,
+		machine.WordServer + "=" + servers,
 		machine.WordTicket + "=" + ticket,
 		machine.WordMAC + "=" + mac,
 	}
 }
 
 // InventoryWords are the kernel arguments that start an inventory.
-func InventoryWords(base, mac string) []string {
-	return []string{machine.WordMode + "=" + machine.ModeInventory, machine.WordServer + "=" + base, machine.WordMAC + "=" + mac}
+func InventoryWords(servers, mac string) []string {
+	return []string{machine.WordMode + "=" + machine.ModeInventory, machine.WordServer + "=" + servers, machine.WordMAC + "=" + mac}
 }

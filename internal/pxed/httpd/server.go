@@ -38,6 +38,7 @@ type Options struct {
 	Token   string // of operators; "" lets nobody in by token
 	Local   LocalBoot
 	Console []string // kernel arguments of the installer, such as console=ttyS0,115200
+	Also    []string // base URLs of others with the same ledger, for installers when this one is away
 	Log     *slog.Logger
 	Counter Counter
 	Page    http.Handler          // GET / and what it needs
@@ -53,6 +54,7 @@ type Server struct {
 	token   string
 	local   LocalBoot
 	console []string
+	also    []string
 	log     *slog.Logger
 	counted Counter
 	limit   *limiter
@@ -64,7 +66,7 @@ type Server struct {
 // New returns a server. It listens to nothing yet.
 func New(o Options) *Server {
 	s := &Server{
-		desk: o.Desk, build: o.Build, token: o.Token, local: o.Local, console: o.Console,
+		desk: o.Desk, build: o.Build, token: o.Token, local: o.Local, console: o.Console, also: o.Also,
 		log: o.Log, counted: o.Counter, limit: newLimiter(time.Now), mux: http.NewServeMux(), closing: o.Closing, booted: o.Booted,
 	}
 	s.routes(o)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/slipway/slipway/internal/artifact"
@@ -20,7 +22,7 @@ import (
 
 // Options says where pxed is and who asks.
 type Options struct {
-	Server string // base URL
+	Server string // base URL; after commas those of others, each asked when the one before is away
 	Ticket string // Ticket.ID; empty for a machine that only reports
 	Client *http.Client
 	// Stall is how long nothing may arrive before a link counts as cut.
@@ -31,17 +33,33 @@ type Options struct {
 
 // Source is pxed as an install sees it.
 type Source struct {
-	o    Options
-	base *url.URL
+	o     Options
+	bases []*url.URL
+	now   atomic.Int32 // which of them is asked
 }
 
 // New returns a source, or an error for a server that is no URL.
 func New(o Options) (*Source, error) {
-	base, err := url.Parse(o.Server)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return nil, fmt.Errorf("%s=%s is not a URL", machine.WordServer, o.Server)
+	s := &Source{o: o}
+	for text := range strings.SplitSeq(o.Server, ",") {
+		base, err := url.Parse(text)
+		if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+			return nil, fmt.Errorf("%s=%s is not a URL", machine.WordServer, text)
+		}
+		s.bases = append(s.bases, base)
 	}
-	return &Source{o: o, base: base}, nil
+	return s, nil
+}
+
+// away lets the next request go to another server: the one that was asked does not
+// answer. Several requests may find that out at once.
+func (s *Source) away(asked int32, err error) error {
+	if len(s.bases) == 1 {
+		return err
+	}
+	next := (asked + 1) % int32(len(s.bases))
+	s.now.CompareAndSwap(asked, next)
+	return fmt.Errorf("%w; asking %s next", err, s.bases[s.now.Load()].Host)
 }
 
 var _ install.Source = (*Source)(nil)
@@ -125,13 +143,14 @@ const maxAnswer = 1 << 20
 func (s *Source) call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Small)
 	defer cancel()
-	req, err := s.request(ctx, method, path, in)
+	asked := s.now.Load()
+	req, err := s.request(ctx, asked, method, path, in)
 	if err != nil {
 		return nil, err
 	}
 	resp, err := s.o.Client.Do(req)
 	if err != nil {
-		return nil, plain(err)
+		return nil, s.away(asked, plain(err))
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -149,7 +168,7 @@ func (s *Source) call(ctx context.Context, method, path string, in, out any) (ht
 	return resp.Header, nil
 }
 
-func (s *Source) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
+func (s *Source) request(ctx context.Context, asked int32, method, path string, in any) (*http.Request, error) {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -158,7 +177,7 @@ func (s *Source) request(ctx context.Context, method, path string, in any) (*htt
 		}
 		body = bytes.NewReader(data)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.base.JoinPath(path).String(), body)
+	req, err := http.NewRequestWithContext(ctx, method, s.bases[asked].JoinPath(path).String(), body)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", install.ErrAnswer, err)
 	}

@@ -103,8 +103,50 @@ func TestTicketOfAnother(t *testing.T) {
 	}
 }
 
+// When a server does not answer the next is asked, and stays the one that is asked.
+func TestNextServer(t *testing.T) {
+	var asked []string
+	handler := func(name string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, name)
+			_, _ = io.WriteString(w, `{"node":"n1"}`)
+		}
+	}
+	first, second := httptest.NewServer(handler("first")), httptest.NewServer(handler("second"))
+	defer second.Close()
+	s, err := New(Options{Server: first.URL + "," + second.URL, Client: &http.Client{Transport: Transport()}, Stall: time.Minute, Small: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		_, err := s.Ticket(t.Context())
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	first.Close()
+	next := "asking " + strings.TrimPrefix(second.URL, "http://") + " next"
+	if err := ask(); err == nil || errors.Is(err, install.ErrTicket) || !strings.Contains(err.Error(), next) {
+		t.Fatalf("%v, want one with %q", err, next)
+	}
+	for range 2 {
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if body, err := s.Open(t.Context(), "x", 0); err != nil {
+		t.Error(err)
+	} else {
+		body.Close()
+	}
+	if got := strings.Join(asked, " "); got != "first second second second" {
+		t.Errorf("asked: %s", got)
+	}
+}
+
 func TestServerIsAURL(t *testing.T) {
-	for _, bad := range []string{"", "10.0.0.1:8080", "ftp://x", "http://", ":"} {
+	for _, bad := range []string{"", "10.0.0.1:8080", "ftp://x", "http://", ":", "http://10.0.0.1:8080,10.0.0.2"} {
 		if _, err := New(Options{Server: bad}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}

@@ -20,7 +20,8 @@ import (
 func (s *Source) Open(ctx context.Context, name string, offset int64) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := newWatchdog(s.o.Stall, cancel)
-	req, err := s.request(ctx, http.MethodGet, machine.PathArtifacts+name, nil)
+	asked := s.now.Load()
+	req, err := s.request(ctx, asked, http.MethodGet, machine.PathArtifacts+name, nil)
 	if err != nil {
 		watch.stop()
 		return nil, err
@@ -33,14 +34,14 @@ func (s *Source) Open(ctx context.Context, name string, offset int64) (io.ReadCl
 	watch.rest()
 	if err != nil {
 		watch.stop()
-		return nil, s.cause(ctx, plain(err))
+		return nil, s.away(asked, s.cause(ctx, plain(err)))
 	}
 	if err := accept(resp, name, offset); err != nil {
 		_ = resp.Body.Close()
 		watch.stop()
 		return nil, err
 	}
-	return &stream{body: resp.Body, ctx: ctx, watch: watch, source: s}, nil
+	return &stream{body: resp.Body, ctx: ctx, watch: watch, source: s, asked: asked}, nil
 }
 
 // accept checks that the answer is what was asked for.
@@ -80,6 +81,7 @@ type stream struct {
 	ctx    context.Context
 	watch  *watchdog
 	source *Source
+	asked  int32
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -87,7 +89,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.watch.rest()
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = s.source.cause(s.ctx, err)
+		err = s.source.away(s.asked, s.source.cause(s.ctx, err))
 	}
 	return n, err
 }
