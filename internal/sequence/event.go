@@ -13,6 +13,7 @@ const (
 	Waiting Kind = "waiting" // it says what it waits for
 	Done    Kind = "done"    // it is true now, and was seen to be
 	Failed  Kind = "failed"
+	Drifted Kind = "drifted" // it is not as bootstrap made it, and that is for its owner
 )
 
 // Event is one line of the story of a run.

@@ -26,6 +26,8 @@ func (r Runner) Plan(ctx context.Context, steps []Step) (pending int, err error)
 			return pending, stepError(s, err)
 		case len(changes) == 0:
 			r.tell(s, Event{Kind: Skipped})
+		case s.Watch:
+			r.tell(s, Event{Kind: Drifted, Changes: changes})
 		default:
 			pending++
 			r.tell(s, Event{Kind: Planned, Changes: changes, Unseen: unseen})
@@ -68,6 +70,10 @@ func (r Runner) step(ctx context.Context, s Step) (acted bool, err error) {
 	}
 	if len(changes) == 0 {
 		r.tell(s, Event{Kind: Skipped})
+		return false, nil
+	}
+	if s.Watch {
+		r.tell(s, Event{Kind: Drifted, Changes: changes})
 		return false, nil
 	}
 	if s.Do == nil {

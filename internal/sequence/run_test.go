@@ -120,6 +120,22 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
+func TestWatch(t *testing.T) {
+	var events []string
+	w := &world{truth: []string{"b"}}
+	watch := func(s *Step) { s.Watch = true }
+	steps := []Step{w.step("a", watch), w.step("b", watch)}
+	if pending, err := runner(&events).Plan(t.Context(), steps); pending != 0 || err != nil {
+		t.Errorf("a plan has %d to do, %v", pending, err)
+	}
+	if did, err := runner(&events).Run(t.Context(), steps); did != 0 || err != nil || len(w.truth) != 1 {
+		t.Errorf("a run did %d, %v", did, err)
+	}
+	if want := []string{"drifted a", "skipped b", "drifted a", "skipped b"}; !slices.Equal(events, want) {
+		t.Errorf("events %q, want %q", events, want)
+	}
+}
+
 // A run that is killed between any two steps is finished by the next.
 func TestRunResumes(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}

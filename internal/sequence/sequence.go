@@ -47,6 +47,9 @@ type Step struct {
 	Observe func(context.Context) ([]Change, error)
 	// Do makes it true. A step without Do only checks.
 	Do func(context.Context, Tell) error
+	// Watch makes a step that only reports what it would change: somebody else owns it
+	// by now.
+	Watch bool
 	// Blind is what the step will do when all before it was done by the same run.
 	Blind []Change
 }
