@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 
+	"github.com/slipway/slipway/internal/payload/object"
 	"github.com/slipway/slipway/internal/sequence"
 )
 
@@ -33,4 +34,40 @@ func (m Manifest) Apply(ctx context.Context, tell sequence.Tell) error {
 		return err
 	}
 	return c.Apply(ctx, m.Objects, tell)
+}
+
+// Get reads one object.
+func (o Open) Get(ctx context.Context, r object.Ref) (map[string]any, error) {
+	c, err := o(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Get(ctx, r)
+}
+
+// List reads objects.
+func (o Open) List(ctx context.Context, apiVersion, kind, namespace, selector string) ([]map[string]any, error) {
+	c, err := o(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.List(ctx, apiVersion, kind, namespace, selector)
+}
+
+// Metadata reads the metadata of objects.
+func (o Open) Metadata(ctx context.Context, apiVersion, kind, namespace string) ([]map[string]any, error) {
+	c, err := o(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.Metadata(ctx, apiVersion, kind, namespace)
+}
+
+// Delete removes an object.
+func (o Open) Delete(ctx context.Context, r object.Ref) error {
+	c, err := o(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Delete(ctx, r)
 }
