@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"io"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -22,13 +20,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 // runOn is run on a machine with the devices of host.
 func runOn(host usb.Host, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	root := newRoot(host)
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetErr(stderr)
-	return cli.Exit(stderr, cli.Execute(root, stdout, func() error { return root.ExecuteContext(ctx) }))
+	return cli.Run(newRoot(host), args, stdin, stdout, stderr)
 }
 
 func newRoot(host usb.Host) *cobra.Command {
@@ -41,11 +33,8 @@ devices, no mounts and no containers.
 
 Exit codes: 0 done, 1 failed, 2 bad usage or bad profile, 3 refused to protect
 data, 4 timed out.`,
-		Version:       cli.Version(),
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Version: cli.Version(),
 	}
-	root.SetFlagErrorFunc(cli.UsageError)
 	root.AddCommand(newValidateCmd(), newSchemaCmd(), newProfileCmd(), newPlanCmd(), newBuildCmd(), newSeedCmd(), newPinCmd(), newFetchCmd(),
 		newVerifyCmd(), newUSBCmd(host))
 	return root

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"io"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -13,13 +10,7 @@ import (
 
 // run parses args, runs the command they name, and returns the exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	root := newRoot()
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetErr(stderr)
-	return cli.Exit(stderr, cli.Execute(root, stdout, func() error { return root.ExecuteContext(ctx) }))
+	return cli.Run(newRoot(), args, stdin, stdout, stderr)
 }
 
 func newRoot() *cobra.Command {
@@ -38,10 +29,7 @@ data, 4 timed out.`,
 		Example: `  pxed serve -p profiles/lab.yaml --image out/lab -i eth1
   pxed machines
   pxed arm n1`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
 	}
-	root.SetFlagErrorFunc(cli.UsageError)
 	root.AddCommand(newServeCmd(), newTokenCmd())
 	for _, cmd := range []*cobra.Command{
 		newMachinesCmd(), newShowCmd(), newArmCmd(), newRearmCmd(), newDisarmCmd(), newBindCmd(), newForgetCmd(), newWakeCmd(), newEventsCmd(), newStatusCmd(),
