@@ -20,6 +20,9 @@ const Dir = "/sys/firmware/efi/efivars"
 // loader is the vendor GUID of the Boot Loader Interface.
 const loader = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
+// global is the vendor GUID of the UEFI specification (section 3.3).
+const global = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
+
 // Variables of the Boot Loader Interface.
 const (
 	// DevicePartUUID is the partition GUID of the EFI system partition that the boot loader came from.
@@ -67,6 +70,29 @@ func Set(dir, name, value string) error {
 		return fmt.Errorf("writing EFI variable %s: %w", name, err)
 	}
 	return nil
+}
+
+// GlobalPath is where the kernel shows a variable of the UEFI specification itself.
+func GlobalPath(dir, name string) string { return filepath.Join(dir, name+"-"+global) }
+
+// Bytes returns the value of the variable at path, without its attributes.
+func Bytes(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) < 4 {
+		return nil, fmt.Errorf("EFI variable %s has no attributes", filepath.Base(path))
+	}
+	return raw[4:], nil
+}
+
+// SetBytes writes the value of the variable at path.
+func SetBytes(path string, value []byte) error {
+	if err := unprotect(path); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(binary.LittleEndian.AppendUint32(nil, attributes), value...), 0o644)
 }
 
 // unprotect clears the immutable flag that efivarfs puts on variables it does not know.

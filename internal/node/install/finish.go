@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/slipway/slipway/internal/diskselect"
+	"github.com/slipway/slipway/internal/machine"
 )
 
 // finish makes the receipt, of success or of failure, and delivers it.
@@ -75,7 +77,7 @@ func (r Result) Summary() []string {
 	var out []string
 	switch {
 	case r.Err == nil:
-		out = append(out, fmt.Sprintf("node %s is installed on %s", c.Node, diskselect.Describe(c.Disk)))
+		out = append(out, fmt.Sprintf("node %s is installed on %s", c.Node, diskselect.Describe(c.Disk)), "receipt: "+receiptText(c))
 	case !c.Written:
 		out = append(out, "nothing was written: "+words(r.Err))
 	default:
@@ -93,4 +95,19 @@ func (r Result) Summary() []string {
 		out = append(out, "nobody has acknowledged the receipt")
 	}
 	return out
+}
+
+// receiptText is what a receipt proves, on one line.
+func receiptText(c machine.Receipt) string {
+	text := fmt.Sprintf("image %s and seed %s, %s written in %s", c.Index.Short(), c.Seed.Short(), diskselect.Bytes(c.Bytes), c.Finished.Sub(c.Started).Round(time.Second))
+	if c.ReadBack {
+		text += ", all read back and compared"
+	}
+	if c.DiskGUID != "" {
+		text += ", disk GUID " + c.DiskGUID
+	}
+	if c.Sanitized != "" {
+		text += ", before that: " + c.Sanitized
+	}
+	return text
 }

@@ -19,11 +19,11 @@ func stick(t *testing.T, r *rig) string {
 	dir := t.TempDir()
 	other := r.server.Ticket
 	other.Node, other.ID = "n2", strings.Repeat("cd", 32)
-	nodes := []bundle.Node{
+	spec := bundle.Spec{Build: theBuild(t).dir, Others: map[string]bundle.Machine{"n3": {Serial: "BOARD-3"}}, Nodes: []bundle.Node{
 		{Ticket: r.server.Ticket, Machine: bundle.Machine{MACs: []string{"52:54:00:12:34:56"}}, Seed: r.server.Seed},
 		{Ticket: other, Machine: bundle.Machine{MACs: []string{"52:54:00:12:34:57"}, Serial: "BOARD-2"}, Seed: r.server.Seed},
-	}
-	if err := bundle.Write(dir, theBuild(t).dir, nodes); err != nil {
+	}}
+	if err := bundle.Write(dir, spec); err != nil {
 		t.Fatal(err)
 	}
 	r.report.NICs = []machine.NIC{{Name: "eth0", MAC: "52:54:00:12:34:56"}}
@@ -69,12 +69,15 @@ func TestStickIsRefused(t *testing.T) {
 		change func(r *rig, dir string)
 		says   string
 	}{
-		"machine of nobody":    {func(r *rig, _ string) { r.report.NICs[0].MAC = "52:54:00:00:00:99" }, "52:54:00:00:00:99"},
-		"machine of two nodes": {func(r *rig, _ string) { r.report.Identity.Serial = "BOARD-2" }, "n1 and n2"},
-		"image cut off":        {func(_ *rig, dir string) { cutFile(t, filepath.Join(dir, "build/disk.raw.zst")) }, "the link was cut"},
-		"index missing":        {func(_ *rig, dir string) { os.Remove(filepath.Join(dir, "build/index.json")) }, "index.json"},
-		"seed missing":         {func(_ *rig, dir string) { os.RemoveAll(filepath.Join(dir, "nodes/n1/seed")) }, "seed"},
-		"ticket damaged":       {func(_ *rig, dir string) { os.WriteFile(filepath.Join(dir, "nodes/n1/ticket.json"), []byte("{"), 0o600) }, "ticket.json"},
+		"machine of nobody": {func(r *rig, _ string) { r.report.NICs[0].MAC = "52:54:00:00:00:99" }, "52:54:00:00:00:99"},
+		"machine of a node that is not on it": {func(r *rig, _ string) { r.report.NICs, r.report.Identity.Serial = nil, "board-3" },
+			"this machine is node n3, and the stick installs only n1, n2"},
+		"machine of two nodes, one not on it": {func(r *rig, _ string) { r.report.Identity.Serial = "BOARD-3" }, "n1 and n3"},
+		"machine of two nodes":                {func(r *rig, _ string) { r.report.Identity.Serial = "BOARD-2" }, "n1 and n2"},
+		"image cut off":                       {func(_ *rig, dir string) { cutFile(t, filepath.Join(dir, "build/disk.raw.zst")) }, "the link was cut"},
+		"index missing":                       {func(_ *rig, dir string) { os.Remove(filepath.Join(dir, "build/index.json")) }, "index.json"},
+		"seed missing":                        {func(_ *rig, dir string) { os.RemoveAll(filepath.Join(dir, "nodes/n1/seed")) }, "seed"},
+		"ticket damaged":                      {func(_ *rig, dir string) { os.WriteFile(filepath.Join(dir, "nodes/n1/ticket.json"), []byte("{"), 0o600) }, "ticket.json"},
 		"a link out of the bundle": {func(_ *rig, dir string) {
 			os.Remove(filepath.Join(dir, "build/index.json"))
 			os.Symlink("/etc/passwd", filepath.Join(dir, "build/index.json"))
@@ -102,15 +105,38 @@ func TestBundleIsRefused(t *testing.T) {
 	r := newRig(t)
 	dir := theBuild(t).dir
 	good := bundle.Node{Ticket: r.server.Ticket, Machine: bundle.Machine{MACs: []string{"52:54:00:12:34:56"}}, Seed: r.server.Seed}
-	noMachine, noTicket := good, good
+	noMachine, noTicket, either := good, good, good
 	noMachine.Machine = bundle.Machine{Serial: "To Be Filled By O.E.M."}
 	noTicket.Ticket.ID = "x"
-	for name, nodes := range map[string][]bundle.Node{"no node": nil, "no machine": {noMachine}, "no ticket": {noTicket}} {
-		if err := bundle.Write(t.TempDir(), dir, nodes); err == nil {
+	either.Machine.Any = true
+	for name, nodes := range map[string][]bundle.Node{"no node": nil, "no machine": {noMachine}, "no ticket": {noTicket}, "any of two": {good, either}} {
+		if err := bundle.Write(t.TempDir(), bundle.Spec{Build: dir, Nodes: nodes}); err == nil {
 			t.Errorf("%s: written", name)
 		}
 	}
-	if n, err := bundle.Size(dir); err != nil || n < theIndex(t).Disk.PackedSize() {
-		t.Errorf("size %d, %v", n, err)
+}
+
+// A stick that was written for one node takes a machine that no node names, but
+// never one that is another node.
+func TestStickForOneNode(t *testing.T) {
+	r := newRig(t)
+	dir := t.TempDir()
+	spec := bundle.Spec{
+		Build: theBuild(t).dir, Others: map[string]bundle.Machine{"n2": {MACs: []string{"52:54:00:12:34:57"}}},
+		Nodes: []bundle.Node{{Ticket: r.server.Ticket, Machine: bundle.Machine{MACs: []string{"52:54:00:12:34:56"}, Any: true}, Seed: r.server.Seed}},
 	}
+	if err := bundle.Write(dir, spec); err != nil {
+		t.Fatal(err)
+	}
+	r.report.NICs = []machine.NIC{{Name: "eth0", MAC: "52:54:00:12:34:57"}}
+	result := r.fromStick(dir)
+	if !errors.Is(result.Err, install.ErrAnswer) || !strings.Contains(result.Err.Error(), "this machine is node n2, and the stick installs only n1") {
+		t.Errorf("another node: %v", result.Err)
+	}
+	r.untouched(result)
+	r.report.NICs[0].MAC = "52:54:00:99:99:99"
+	if result := r.fromStick(dir); result.Err != nil || result.Receipt.Node != "n1" || !strings.Contains(r.screen.text(), "52:54:00:99:99:99, which no node of the profile names") {
+		t.Errorf("a new machine: %v\n%s", result.Err, r.screen.text())
+	}
+	r.installed()
 }

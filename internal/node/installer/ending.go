@@ -63,10 +63,13 @@ func endingOf(r install.Result, stick bool) ending {
 		return obey(r.Reply)
 	case errors.Is(r.Err, install.ErrTicket) && !r.Receipt.Written && !stick:
 		return ending{restart, waitBad, append(lines, "the machine restarts, and its disk is started if the server says so")}
+	case errors.Is(r.Err, install.ErrTicket) && r.Receipt.Ticket == "" && stick:
+		// The stick has done its work here, so that the machine has a disk to start.
+		return ending{takeStick, waitLost, lines}
 	case !r.Acknowledged:
 		return ending{powerOff, waitLost, append(lines, "the machine is switched off, so that it is not started into the installer over and over")}
 	case r.Err == nil && stick:
-		return ending{takeStick, waitLost, append(lines, "take out the stick: the machine then restarts from its disk")}
+		return ending{takeStick, waitLost, lines}
 	case stick:
 		return ending{powerOff, waitLost, lines}
 	case r.Err == nil:
@@ -96,11 +99,9 @@ func (a *app) end(e ending) {
 		rule := strings.Repeat("-", 72)
 		a.screen.Say(strings.Join(append(append([]string{rule}, e.lines...), rule), "\n"))
 	}
-	if e.action == takeStick && !a.stickGone(e.wait) {
-		// Restarted with the stick in it, the machine would only refuse.
-		e.action = powerOff
-		a.screen.Say("the stick was not taken out, switching off")
-	} else if e.action != takeStick && !a.countdown(e) {
+	if e.action == takeStick {
+		e.action = a.awaitStick(e.wait)
+	} else if !a.countdown(e) {
 		return
 	}
 	unix.Sync()

@@ -117,13 +117,3 @@ func mountStick(path string) error {
 	}
 	return fmt.Errorf("mounting %s: %w", path, errors.Join(errs...))
 }
-
-// stickGone waits until the stick was taken out, and reports whether it was.
-func (a *app) stickGone(wait time.Duration) bool {
-	for deadline := time.Now().Add(wait); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
-		if _, err := os.Stat("/sys/block/" + a.stick); errors.Is(err, os.ErrNotExist) {
-			return true
-		}
-	}
-	return false
-}

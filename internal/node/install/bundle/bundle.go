@@ -5,8 +5,8 @@
 //
 //	build/index.json, index.json.sig     as imagebuild made them
 //	build/<name>.raw.zst                 the compressed disk image of the index
-//	nodes/<node>/ticket.json             machine.Ticket
-//	nodes/<node>/machine.json            Machine: which machine becomes this node
+//	nodes/<node>/machine.json            Machine: which machine is this node
+//	nodes/<node>/ticket.json             machine.Ticket; absent: it is not installed from here
 //	nodes/<node>/seed/<document>         the NoCloud documents
 //	nodes/<node>/started.json            written before a machine is installed
 //	nodes/<node>/receipt.json            written when it is, or has failed
@@ -21,18 +21,18 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/disklayout"
 	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/node/install"
 )
 
 // Label is the name of the partition that holds a bundle, in the GPT, or of the
 // file system where that has room for it.
-const Label = "SLIPWAY-INST"
+const Label = disklayout.NameBundle
 
 // Names inside a bundle.
 const (
@@ -44,13 +44,6 @@ const (
 	startedFile = "started.json"
 	receiptFile = "receipt.json"
 )
-
-// Machine says which machine becomes a node: one with any of the addresses, or
-// with the serial number.
-type Machine struct {
-	MACs   []string `json:"macs,omitempty"`
-	Serial string   `json:"serial,omitempty"`
-}
 
 // maxSmall bounds every file but the image, bytes.
 const maxSmall = 16 << 20
@@ -79,66 +72,12 @@ func (s *Source) Close() error { return s.root.Close() }
 // Report implements install.Orders: it finds the node that this machine becomes.
 // A stick has no clock.
 func (s *Source) Report(_ context.Context, r machine.Report) (machine.Reply, time.Time, error) {
-	node, err := s.find(r)
+	node, message, err := s.find(r)
 	if err != nil {
 		return machine.Reply{}, time.Time{}, fmt.Errorf("%w: %w", install.ErrAnswer, err)
 	}
 	s.node = node
-	return machine.Reply{Action: machine.ActionInstall, Message: "this stick has an install for node " + node}, time.Time{}, nil
-}
-
-func (s *Source) find(r machine.Report) (string, error) {
-	entries, err := fs.ReadDir(s.root.FS(), nodesDir)
-	if err != nil {
-		return "", fmt.Errorf("reading the bundle: %w", err)
-	}
-	var found, all []string
-	for _, e := range entries {
-		all = append(all, e.Name())
-		var m Machine
-		if err := s.read(path.Join(nodesDir, e.Name(), machineFile), &m); err != nil {
-			return "", err
-		}
-		if m.is(r) {
-			found = append(found, e.Name())
-		}
-	}
-	if len(found) == 1 {
-		return found[0], nil
-	}
-	me := "this machine has " + strings.Join(identities(r), ", ")
-	if len(found) == 0 {
-		return "", diag.WithHint(fmt.Errorf("the stick has nothing for this machine, only for %s; %s", strings.Join(all, ", "), me),
-			"enter its address in the profile and write the stick again")
-	}
-	return "", fmt.Errorf("the stick has installs for %s, and all fit this machine; %s", strings.Join(found, " and "), me)
-}
-
-// is reports whether a machine is the one that is meant. Serial numbers that
-// vendors left empty or equal on all boards identify nothing.
-func (m Machine) is(r machine.Report) bool {
-	if m.Serial != "" && machine.Junk(m.Serial) == "" && strings.EqualFold(m.Serial, r.Identity.Serial) {
-		return true
-	}
-	for _, n := range r.NICs {
-		for _, mac := range m.MACs {
-			if strings.EqualFold(n.MAC, mac) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func identities(r machine.Report) []string {
-	var out []string
-	for _, n := range r.NICs {
-		out = append(out, n.MAC)
-	}
-	if r.Identity.Serial != "" {
-		out = append(out, fmt.Sprintf("serial number %q", r.Identity.Serial))
-	}
-	return out
+	return machine.Reply{Action: machine.ActionInstall, Message: message}, time.Time{}, nil
 }
 
 func (s *Source) at(elements ...string) string {
