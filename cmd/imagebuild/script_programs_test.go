@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/imagebuild/usb"
@@ -17,7 +18,7 @@ import (
 func scriptPrograms() map[string]func() {
 	return map[string]func(){
 		"imagebuild":            main,
-		"makebuild":             func() { must(makeBuild(os.Args[1])) },
+		"makebuild":             func() { must(makeBuild(os.Args[1], os.Args[2:])) },
 		"flip":                  func() { must(flipByte(os.Args[1], os.Args[2])) },
 		"machine":               func() { must(makeMachine(os.Args[1:])) },
 		"imagebuild-on-machine": imagebuildOnMachine,
@@ -32,9 +33,13 @@ func must(err error) {
 }
 
 // makeBuild writes a small complete build into dir, and the public key that
-// signed it into dir.pub.
-func makeBuild(dir string) error {
-	if err := buildtest.Build(context.Background(), dir, buildtest.Default()); err != nil {
+// signed it into dir.pub; of an environment, cluster and substrate when given.
+func makeBuild(dir string, of []string) error {
+	spec := buildtest.Default()
+	if len(of) == 3 {
+		spec.Environment, spec.Cluster, spec.Substrate = of[0], of[1], of[2]
+	}
+	if err := buildtest.Build(context.Background(), dir, spec); err != nil {
 		return err
 	}
 	line, err := artifact.FormatKey(buildtest.PublicKey(), "")
@@ -52,15 +57,22 @@ func flipByte(file, at string) error {
 	return buildtest.Flip(filepath.Dir(file), filepath.Base(file), n)
 }
 
-// makeMachine makes a false machine in $MACHINE with a stick of 1 GiB, the file
-// $MACHINE/stick; further arguments mount its first partition.
+// makeMachine makes a false machine in $MACHINE with a stick of 1 GiB, or of
+// -size=MiB, the file $MACHINE/stick; further arguments mount its first partition.
 func makeMachine(mounts []string) error {
-	dir := os.Getenv("MACHINE")
+	dir, size := os.Getenv("MACHINE"), int64(1<<30)
+	if len(mounts) > 0 && strings.HasPrefix(mounts[0], "-size=") {
+		n, err := strconv.ParseInt(strings.TrimPrefix(mounts[0], "-size="), 10, 32)
+		if err != nil {
+			return err
+		}
+		size, mounts = n<<20, mounts[1:]
+	}
 	m, err := usbtest.New(dir)
 	if err != nil {
 		return err
 	}
-	if err := m.Typical(1 << 30); err != nil {
+	if err := m.Typical(size); err != nil {
 		return err
 	}
 	for _, point := range mounts {
@@ -72,7 +84,7 @@ func makeMachine(mounts []string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.Truncate(1 << 30); err != nil {
+	if err := f.Truncate(size); err != nil {
 		return err
 	}
 	return f.Close()

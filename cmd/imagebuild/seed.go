@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
+	"github.com/slipway/slipway/internal/imagebuild/seedfile"
 	"github.com/slipway/slipway/internal/profilefile"
 	"github.com/slipway/slipway/internal/seed"
 )
@@ -20,7 +22,7 @@ import (
 type seedFlags struct {
 	profile string
 	node    string
-	out     seedOutput
+	out     seedfile.Output
 	print   bool
 }
 
@@ -35,8 +37,8 @@ image, to look at, to attach to a virtual machine as a CD (iso), or to write ont
 a stick (fat). The node takes it from any medium labelled CIDATA when its own disk
 has no seed.
 
-A directory is made, or its four documents are replaced. A directory that holds
-something else, or a file that is no seed image, is left alone without --force.
+A directory or a file that holds another seed, or something else, is left alone
+without --force.
 The documents depend on the profile alone; a seed holds no secret.`,
 		Example: `  imagebuild seed -p profiles/lab.yaml --node n1 --print
   imagebuild seed -p profiles/lab.yaml --node n1 -O seed-n1
@@ -46,9 +48,9 @@ The documents depend on the profile alone; a seed holds no secret.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.profile, "profile", "p", defaultProfile, "profile of the environment")
 	fl.StringVar(&f.node, "node", "", "node whose seed is wanted")
-	fl.StringVar(&f.out.format, "format", "dir", "what to write: dir, iso or fat")
-	fl.StringVarP(&f.out.path, "out", "O", "", "directory or image to write")
-	fl.BoolVar(&f.out.force, "force", false, "write although something else is at that place")
+	fl.StringVar(&f.out.Format, "format", "dir", "what to write: dir, iso or fat")
+	fl.StringVarP(&f.out.Path, "out", "O", "", "directory or image to write")
+	fl.BoolVar(&f.out.Force, "force", false, "write although something else is at that place")
 	fl.BoolVar(&f.print, "print", false, "print the documents; with -O, also write them")
 	output := cli.OutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runSeed(cmd, f, *output) }
@@ -71,8 +73,8 @@ func runSeed(cmd *cobra.Command, f seedFlags, output cli.Output) error {
 	if err != nil {
 		return err
 	}
-	if f.out.path != "" {
-		if err := f.out.write(cmd.Context(), docs); err != nil {
+	if f.out.Path != "" {
+		if err := f.out.Write(cmd.Context(), docs); err != nil {
 			return err
 		}
 	}
@@ -83,10 +85,10 @@ func (f seedFlags) check() error {
 	switch {
 	case f.node == "":
 		return errors.New("no node given (--node)")
-	case f.out.path == "" && !f.print:
+	case f.out.Path == "" && !f.print:
 		return errors.New("nowhere to write to (-O), and --print not given")
-	case f.out.format != "dir" && f.out.format != "iso" && f.out.format != "fat":
-		return fmt.Errorf("unknown format %q (dir, iso or fat)", f.out.format)
+	case !slices.Contains(seedfile.Formats(), f.out.Format):
+		return fmt.Errorf("unknown format %q (dir, iso or fat)", f.out.Format)
 	}
 	return nil
 }
@@ -114,8 +116,8 @@ type seedResult struct {
 
 func newSeedResult(node string, docs seed.Documents, f seedFlags) seedResult {
 	r := seedResult{Node: node, InstanceID: docs.InstanceID}
-	if f.out.path != "" {
-		r.Format, r.Path = f.out.format, f.out.path
+	if f.out.Path != "" {
+		r.Format, r.Path = f.out.Format, f.out.Path
 	}
 	if f.print {
 		r.Documents = map[string]string{

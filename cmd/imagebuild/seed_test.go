@@ -88,6 +88,35 @@ func TestSeedProtectsWhatIsThere(t *testing.T) {
 	}
 }
 
+// Another seed is somebody's work, too: it is replaced when that was said.
+func TestSeedOverAnotherSeed(t *testing.T) {
+	for _, format := range []string{"dir", "iso", "fat"} {
+		path := filepath.Join(t.TempDir(), "seed")
+		if code, _, talk := seedRun(t, "--node", "n2", "--format", format, "-O", path); code != 0 {
+			t.Fatalf("%s: exit %d, %s", format, code, talk)
+		}
+		code, _, talk := seedRun(t, "--node", "n1", "--format", format, "-O", path)
+		if code != 3 || !strings.Contains(talk, "holds another seed") || !strings.Contains(talk, "--force to replace it") {
+			t.Errorf("%s: exit %d, said %q", format, code, talk)
+		}
+		if code, _, talk := seedRun(t, "--node", "n1", "--format", format, "-O", path, "--force"); code != 0 {
+			t.Errorf("%s: exit %d, said %q", format, code, talk)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+			t.Errorf("%s left %v", format, left)
+		}
+	}
+	// A document that somebody wrote by hand, and none of the others.
+	dir := t.TempDir()
+	place(t, filepath.Join(dir, "user-data"), "#cloud-config\n")
+	if code, _, talk := seedRun(t, "--node", "n1", "-O", dir); code != 3 || !strings.Contains(talk, "user-data would be replaced") {
+		t.Errorf("exit %d, said %q", code, talk)
+	}
+	if got, _ := os.ReadFile(filepath.Join(dir, "user-data")); string(got) != "#cloud-config\n" {
+		t.Error("it was replaced")
+	}
+}
+
 func TestSeedBadUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no node given":           {"--print"},

@@ -78,11 +78,17 @@ func Check(d Device, r Request) []string {
 	case r.Serial != d.Serial:
 		refuse("its serial number is %s, not %s", d.Serial, r.Serial)
 	}
+	return append(refusals, unfit(d, r)...)
+}
+
+// unfit returns the reasons why a content does not fit on a device.
+func unfit(d Device, r Request) []string {
+	var refusals []string
 	if d.Size < r.Need {
-		refuse("it has %s, the image needs %s", bytesText(d.Size), bytesText(r.Need))
+		refusals = append(refusals, fmt.Sprintf("it has %s, the image needs %s", bytesText(d.Size), bytesText(r.Need)))
 	}
 	if d.SectorSize != r.SectorSize {
-		refuse("its sectors have %d bytes, those of the image %d", d.SectorSize, r.SectorSize)
+		refusals = append(refusals, fmt.Sprintf("its sectors have %d bytes, those of the image %d", d.SectorSize, r.SectorSize))
 	}
 	return refusals
 }

@@ -3,6 +3,7 @@ package usb_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,7 +127,7 @@ func TestFindFollowsLinksAndNothingElse(t *testing.T) {
 }
 
 func TestSurveyPutsSticksFirst(t *testing.T) {
-	list, err := usb.Survey(machine(t).Host())
+	list, err := usb.Survey(machine(t).Host(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +140,26 @@ func TestSurveyPutsSticksFirst(t *testing.T) {
 	}
 }
 
+// With a build, a stick that is too small for it is none that can be written.
+func TestSurveyForABuild(t *testing.T) {
+	for need, says := range map[usb.Request]string{
+		{Need: 1 << 20, SectorSize: 512}:  "",
+		{Need: 1 << 40, SectorSize: 512}:  "the image needs 1.1 TB",
+		{Need: 1 << 20, SectorSize: 4096}: "its sectors have 512 bytes, those of the image 4096",
+	} {
+		list, err := usb.Survey(machine(t).Host(), &need)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(list, func(l usb.Listed) bool { return l.Name == "sdb" })
+		if got := strings.Join(list[i].Refusals, "; "); !strings.Contains(got, says) || says == "" && got != "" {
+			t.Errorf("%+v: %q", need, got)
+		}
+	}
+}
+
 func TestThisMachineCanBeListed(t *testing.T) {
-	if _, err := usb.Survey(usb.Host{}); err != nil {
+	if _, err := usb.Survey(usb.Host{}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,7 +2,6 @@ package usb
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +14,9 @@ import (
 
 // Options says what to write where.
 type Options struct {
-	Dir      string            // of the build
-	Key      ed25519.PublicKey // who must have signed it
-	Device   string            // path
-	Serial   string            // of the device
+	Content  Content
+	Device   string // path
+	Serial   string // of the device
 	Host     Host
 	Progress progress.Reporter
 }
@@ -26,34 +24,29 @@ type Options struct {
 // Job is a write that nothing speaks against so far.
 type Job struct {
 	Device  Device
-	Image   *Image
+	content Content
 	host    Host
 	request Request
 }
 
 // Prepare finds everything that can be refused or is broken, before anything on
-// the device is lost. Close the job.
+// the device is lost. What costs most comes last.
 func Prepare(ctx context.Context, o Options) (*Job, error) {
-	img, err := OpenImage(o.Dir, o.Key)
-	if err != nil {
+	j := &Job{content: o.Content, host: o.Host}
+	disk := o.Content.Disk()
+	j.request = Request{Serial: o.Serial, Need: disk.Size, SectorSize: disk.SectorSize}
+	var err error
+	if j.Device, err = o.Host.Find(o.Device); err != nil {
 		return nil, err
 	}
-	j := &Job{Image: img, host: o.Host}
-	j.request = Request{Serial: o.Serial, Need: img.Index.Disk.Size, SectorSize: img.Index.Disk.SectorSize}
-	if j.Device, err = o.Host.Find(o.Device); err == nil {
-		err = refused(j.Device, Check(j.Device, j.request))
+	if err := refused(j.Device, Check(j.Device, j.request)); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = img.Check(ctx, o.Progress)
-	}
-	if err != nil {
-		return nil, errors.Join(err, img.Close())
+	if err := o.Content.Check(ctx, o.Progress); err != nil {
+		return nil, err
 	}
 	return j, nil
 }
-
-// Close closes the image.
-func (j *Job) Close() error { return j.Image.Close() }
 
 // Write opens the device, looks at it once more, and writes it: since Prepare it
 // may have been mounted, or pulled and another one plugged in.
@@ -70,7 +63,7 @@ func (j *Job) Write(ctx context.Context, p progress.Reporter) error {
 		err = exit.With(exit.Refused, fmt.Errorf("%s is another device than before, nothing was written", now.Path))
 	}
 	if err == nil {
-		err = Write(ctx, j.Image, t, p)
+		err = Write(ctx, j.content, t, p)
 	}
 	return errors.Join(err, t.Close())
 }
@@ -120,9 +113,10 @@ type Listed struct {
 	Refusals []string `json:"refusals"`
 }
 
-// Survey lists the devices of the machine, those that can be written first. Loop
-// and memory devices are left out: nobody takes them for a stick.
-func Survey(h Host) ([]Listed, error) {
+// Survey lists the devices of the machine, those that can be written first, by what
+// is to be written when that is known. Loop and memory devices are left out: nobody
+// takes them for a stick.
+func Survey(h Host, need *Request) ([]Listed, error) {
 	devices, err := h.List()
 	if err != nil {
 		return nil, err
@@ -135,6 +129,9 @@ func Survey(h Host) ([]Listed, error) {
 		l := Listed{Device: d, Refusals: Candidate(d)}
 		if d.Serial == "" {
 			l.Refusals = append(l.Refusals, "it has no serial number, so that it cannot be told from another device")
+		}
+		if need != nil && d.Size > 0 {
+			l.Refusals = append(l.Refusals, unfit(d, *need)...)
 		}
 		if len(l.Refusals) == 0 {
 			l.Refusals = []string{}

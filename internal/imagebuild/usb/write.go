@@ -18,13 +18,13 @@ import (
 // partition table, RAID or ZFS label by. The start is written last.
 const margin = 1 << 20
 
-// Write puts the image onto the target, with its partition table moved to the
+// Write puts the content onto the target, with its partition table moved to the
 // target's size, and reads everything back. When it fails or is interrupted the
 // target does not boot: its first megabyte is zero until all the rest is right.
-func Write(ctx context.Context, m *Image, t Target, p progress.Reporter) error {
-	w := &writer{image: m, target: t, progress: p, size: m.Index.Disk.Size}
-	if t.Size() < max(w.size, 2*margin) || m.Index.Disk.ChunkSize < margin {
-		return fmt.Errorf("image of %d bytes in chunks of %d does not suit a device of %d", w.size, m.Index.Disk.ChunkSize, t.Size())
+func Write(ctx context.Context, c Content, t Target, p progress.Reporter) error {
+	w := &writer{content: c, target: t, progress: p, size: c.Disk().Size}
+	if t.Size() < max(w.size, 2*margin) || c.Disk().ChunkSize < margin {
+		return fmt.Errorf("image of %d bytes in chunks of %d does not suit a device of %d", w.size, c.Disk().ChunkSize, t.Size())
 	}
 	if err := w.prepare(ctx); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
@@ -51,7 +51,7 @@ func hint(err error) string {
 var errDiffers = errors.New("read back something else than was written")
 
 type writer struct {
-	image    *Image
+	content  Content
 	target   Target
 	progress progress.Reporter
 	size     int64         // of the image
@@ -77,11 +77,11 @@ type expectation struct {
 // prepare reads the partition table of the image and moves it. The image's backup
 // table would stand in the middle of a larger disk: it goes.
 func (w *writer) prepare(ctx context.Context) error {
-	disk := w.image.Index.Disk
+	disk := w.content.Disk()
 	w.zeros, w.buf = make([]byte, disk.ChunkSize), make([]byte, disk.ChunkSize)
 	var head []byte
 	found := errors.New("found")
-	err := w.image.each(ctx, func(c unpack.Chunk) error {
+	err := w.content.Each(ctx, func(c unpack.Chunk) error {
 		head = append(head, c.Data...)
 		if c.Data == nil || len(head) >= gpt.HeadSize(disk.SectorSize) {
 			return found
@@ -115,7 +115,7 @@ func (w *writer) invalidate(context.Context) error {
 // body writes all chunks but the first megabyte, and notes what they are.
 func (w *writer) body(ctx context.Context) error {
 	task := w.progress.Start("write image", w.size)
-	err := w.image.each(ctx, func(c unpack.Chunk) error {
+	err := w.content.Each(ctx, func(c unpack.Chunk) error {
 		data := w.patched(c)
 		e := expectation{offset: c.Offset, length: c.Length}
 		if data != nil {
@@ -208,7 +208,7 @@ func (w *writer) compareAll(ctx context.Context, task progress.Task) error {
 			copy(have, w.first)
 		}
 		if e.sum.IsZero() && !unpack.Zero(have) || !e.sum.IsZero() && digest.Of(have) != e.sum {
-			return fmt.Errorf("bytes %d to %d (%s): %w", e.offset, e.offset+e.length-1, w.image.Index.Disk.At(e.offset), errDiffers)
+			return fmt.Errorf("bytes %d to %d (%s): %w", e.offset, e.offset+e.length-1, w.content.Disk().At(e.offset), errDiffers)
 		}
 		task.Add(e.length)
 	}

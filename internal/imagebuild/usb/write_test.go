@@ -225,13 +225,14 @@ func job(t *testing.T, m usbtest.Machine, dir, serial string) (*usb.Job, error) 
 	t.Helper()
 	host := m.Host()
 	host.Open = func(usb.Device) (usb.Target, error) { return dirty(t, 1<<30), nil }
-	j, err := usb.Prepare(t.Context(), usb.Options{
-		Dir: dir, Key: buildtest.PublicKey(), Device: filepath.Join(m.Dir, "dev/sdb"), Serial: serial, Host: host, Progress: progress.Nop{},
-	})
-	if err == nil {
-		t.Cleanup(func() { j.Close() })
+	img, err := usb.OpenImage(dir, buildtest.PublicKey())
+	if err != nil {
+		return nil, err
 	}
-	return j, err
+	t.Cleanup(func() { img.Close() })
+	return usb.Prepare(t.Context(), usb.Options{
+		Content: img, Device: filepath.Join(m.Dir, "dev/sdb"), Serial: serial, Host: host, Progress: progress.Nop{},
+	})
 }
 
 func TestRefusalComesBeforeAnyWrite(t *testing.T) {

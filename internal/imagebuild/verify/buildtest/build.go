@@ -36,6 +36,8 @@ type Spec struct {
 	ESP    map[string]string
 	Initrd map[string]string
 	Seed   map[string]string // of node n1, and of the CIDATA partition
+
+	Environment, Cluster, Substrate string // of the profile
 }
 
 // Default is a Spec with a little of everything.
@@ -45,6 +47,8 @@ func Default() Spec {
 		ESP:    map[string]string{"EFI/BOOT/BOOTX64.EFI": "MZ loader", "loader/entries/slot-a+3.conf": "title a\n"},
 		Initrd: map[string]string{"init": "nodeinit", "lib/modules/virtio.ko": "module"},
 		Seed:   map[string]string{"meta-data": "instance-id: n1\n", "user-data": "#cloud-config\nhostname: n1\n", "network-config": "version: 2\n"},
+
+		Environment: "test", Cluster: "test", Substrate: "vm",
 	}
 }
 
@@ -103,7 +107,10 @@ func (b *builder) directories() error {
 }
 
 func (b *builder) planValue() plan.Plan {
-	return plan.Plan{Format: plan.Format, Name: "slipway-test", Environment: "test", Cluster: "test", Substrate: "vm", Epoch: Epoch}
+	return plan.Plan{
+		Format: plan.Format, Name: "slipway-" + b.spec.Environment, Environment: b.spec.Environment, Cluster: b.spec.Cluster,
+		Substrate: b.spec.Substrate, Epoch: Epoch,
+	}
 }
 
 // image puts the partitions together.
@@ -172,6 +179,9 @@ func (b *builder) netboot() error {
 	}
 	data, err := initrd(b.spec.Initrd)
 	if err != nil {
+		return err
+	}
+	if err := b.write("initrd-install.zst", data, artifact.RoleInstaller, ""); err != nil {
 		return err
 	}
 	return b.write("initrd.zst", data, artifact.RoleInitrd, "")
