@@ -26,7 +26,7 @@ const (
 )
 
 // Unit runs keepalived on a node that has a configuration.
-const Unit = "slipway-vip.service"
+const Unit = "keepalived.service"
 
 // InterfacePath is written by the unit each time it starts: it defines $LAN, the
 // interface that has the node's address now. Names of interfaces change.
