@@ -47,6 +47,7 @@ test: ## run every test: packages, image, boot
 .PHONY: netboot-test
 netboot-test: build image ## netboot and install virtual machines in every supported way
 	@scripts/deps test
+	@scripts/metal-image
 	@SLIPWAY_NETBOOT=full $(GO) test -count=1 -p 1 -timeout 80m -v ./vm-test/firmware ./vm-test/netboot
 
 .PHONY: bench

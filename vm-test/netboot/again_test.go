@@ -14,6 +14,7 @@ import (
 	"github.com/insomniacslk/dhcp/iana"
 	"github.com/pin/tftp/v3"
 
+	"github.com/slipway/slipway/internal/pxed/pxe"
 	"github.com/slipway/slipway/vm-test/netns"
 	"github.com/slipway/slipway/vm-test/qemu"
 )
@@ -131,25 +132,7 @@ func (c *client) discover(t *testing.T, options ...dhcpv4.Option) *dhcpv4.DHCPv4
 	for _, o := range append(options, dhcpv4.OptClientArch(iana.EFI_X86_64)) {
 		p.UpdateOption(o)
 	}
-	conn := c.host.ListenUDP(t, ":68")
-	defer conn.Close()
-	server := netip.AddrPortFrom(netip.MustParsePrefix(address).Addr(), 67)
-	if _, err := conn.WriteToUDPAddrPort(p.ToBytes(), server); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
-		t.Fatal(err)
-	}
-	buf := make([]byte, 2048)
-	n, err := conn.Read(buf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := dhcpv4.FromBytes(buf[:n])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return c.ask(t, p, netip.AddrPortFrom(netip.MustParsePrefix(address).Addr(), pxe.PortServer))
 }
 
 // load reads the boot loader by TFTP.

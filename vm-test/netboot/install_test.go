@@ -74,9 +74,9 @@ func becomesReady(t *testing.T, s *server, v *qemu.VM) (installed installedMachi
 }
 
 // step notes how far a machine is.
-func step(t *testing.T, v *qemu.VM, what string) {
+func step(t *testing.T, v *qemu.VM, what string, args ...any) {
 	t.Helper()
-	t.Logf("%5.0f s: %s", time.Since(v.Started).Seconds(), what)
+	t.Logf("%5.0f s: %s", time.Since(v.Started).Seconds(), fmt.Sprintf(what, args...))
 }
 
 func checkReceipt(t *testing.T, s *server, m installedMachine) {

@@ -44,25 +44,30 @@ func full(t *testing.T) {
 
 // lab is a network of its own, with what its profile and its build promise.
 type lab struct {
-	profile cluster.Cluster
-	node    cluster.Node
-	index   artifact.Index
-	images  string
-	bin     string
-	dir     string
-	bridge  string
+	profilePath string
+	profile     cluster.Cluster
+	node        cluster.Node
+	index       artifact.Index
+	images      string
+	bin         string
+	dir         string
+	bridge      string
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{dir: t.TempDir()}
-	p, err := profilefile.Load(profilePath)
+	return newLabOf(t, profilePath, place(t, "SLIPWAY_IMAGE_DIR", "../../out/lab"))
+}
+
+// newLabOf is a lab with a profile and a build of it.
+func newLabOf(t *testing.T, profile, images string) *lab {
+	t.Helper()
+	l := &lab{dir: t.TempDir(), profilePath: profile, images: images, bin: place(t, "SLIPWAY_BIN_DIR", "../../bin")}
+	p, err := profilefile.Load(profile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.profile, l.node = p.Cluster, p.Cluster.Nodes[0]
-	l.images = place(t, "SLIPWAY_IMAGE_DIR", "../../out/lab")
-	l.bin = place(t, "SLIPWAY_BIN_DIR", "../../bin")
 	if l.index, err = artifact.Decode(read(t, filepath.Join(l.images, artifact.IndexName))); err != nil {
 		t.Fatalf("%v\nhint: run make build image", err)
 	}

@@ -1,6 +1,7 @@
 package netboot
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,23 +23,30 @@ const uuid = "6c1f3c1e-5a42-4c0e-9d5e-3f0d5a1b7c10"
 
 // box is a machine with its disks, on or off.
 type box struct {
-	lab   *lab
-	tap   string
-	disks []qemu.Disk // the system disk first
+	lab    *lab
+	tap    string
+	uuid   string
+	serial string      // of the machine; "" for none
+	card   string      // address of its card; "" is that of node n1
+	disks  []qemu.Disk // the system disk first
 	// What the next power-on is like.
 	firmware     qemu.Firmware
 	networkFirst bool
 	fwCfg        map[string]string
+	change       func(*qemu.Config) // what else is different
 	starts       int
 }
+
+// mac is the address of the machine's card.
+func (b *box) mac() string { return cmp.Or(b.card, string(b.lab.node.Interfaces[0].MAC)) }
 
 // blank is a machine of node n1 that was never used.
 func (l *lab) blank(t *testing.T) *box {
 	t.Helper()
-	b := &box{lab: l, tap: netns.Tap(t, l.bridge)}
-	b.disks = []qemu.Disk{
-		l.rawDisk(t, "system", l.node.System.Serial, systemSize),
-		l.rawDisk(t, "data", l.node.Data[0].Selector.Serial, dataSize),
+	b := &box{lab: l, tap: netns.Tap(t, l.bridge), uuid: uuid}
+	b.disks = []qemu.Disk{l.rawDisk(t, "system", l.node.System.Serial, systemSize)}
+	for _, data := range l.node.Data {
+		b.disks = append(b.disks, l.rawDisk(t, "data", data.Selector.Serial, dataSize))
 	}
 	return b
 }
@@ -65,11 +73,15 @@ func (b *box) powerOn(t *testing.T) *qemu.VM {
 	b.starts++
 	dir := t.TempDir()
 	nic := b.lab.node.Interfaces[0]
-	v, err := qemu.Start(t.Context(), qemu.Config{
-		Name: nodeName, Dir: dir, Accel: accel(t), Memory: memory, UUID: uuid,
+	c := qemu.Config{
+		Name: nodeName, Dir: dir, Accel: accel(t), Memory: memory, UUID: b.uuid, SerialNumber: b.serial,
 		Firmware: b.firmware, Disks: b.disks, NetworkFirst: b.networkFirst, FwCfg: b.fwCfg,
-		NICs: []qemu.NIC{{MAC: string(nic.MAC), Tap: b.tap, SSH: nic.Addresses[0].Addr()}},
-	})
+		NICs: []qemu.NIC{{MAC: b.mac(), Tap: b.tap, SSH: nic.Addresses[0].Addr()}},
+	}
+	if b.change != nil {
+		b.change(&c)
+	}
+	v, err := qemu.Start(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,6 +118,14 @@ func off(t *testing.T, v *qemu.VM) {
 	if err := v.PressPower(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if err := v.Wait(t.Context(), limit); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// goesOff waits until the machine has switched itself off.
+func goesOff(t *testing.T, v *qemu.VM) {
+	t.Helper()
 	if err := v.Wait(t.Context(), limit); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,12 @@ package netboot
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,27 +18,39 @@ import (
 
 	"github.com/slipway/slipway/internal/pxed/desk"
 	"github.com/slipway/slipway/internal/pxed/pxe"
+	"github.com/slipway/slipway/vm-test/netns"
 )
 
 // server is a pxed, and the operator's programs that talk to it.
 type server struct {
-	lab  *lab
-	args []string
-	log  string
-	cmd  *exec.Cmd
-	over chan struct{} // closed when it has ended
+	lab    *lab
+	host   *netns.Host // where it runs; nil is the test's own
+	at     netip.Addr
+	socket string
+	args   []string
+	log    string
+	cmd    *exec.Cmd
+	over   chan struct{} // closed when it has ended
 }
 
 // serve starts pxed with a state of its own.
 func (l *lab) serve(t *testing.T, mode pxe.Mode) *server {
 	t.Helper()
-	s := &server{lab: l, log: l.path("pxed.log")}
-	s.args = []string{"serve", "-p", profilePath, "--image", l.images, "-i", l.bridge, "--mode", string(mode),
-		"--state", l.path("state"), "--socket", l.path("sock"), "--log", "text", "-v"}
+	s := &server{lab: l, at: netip.MustParsePrefix(address).Addr()}
+	return s.serve(t, "pxed", l.bridge, "--mode", string(mode))
+}
+
+// serve starts it on an interface. Its files are named after it.
+func (s *server) serve(t *testing.T, name, on string, more ...string) *server {
+	t.Helper()
+	l := s.lab
+	s.log, s.socket = l.path(name+".log"), l.path(name+".sock")
+	s.args = append([]string{"serve", "-p", l.profilePath, "--image", l.images, "-i", on,
+		"--state", l.path(name), "--socket", s.socket, "--log", "text", "-v"}, more...)
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			t.Logf("pxed said:\n%s", interesting(s.said(t)))
+			t.Logf("%s said:\n%s", name, interesting(s.said(t)))
 		}
 	})
 	s.start(t)
@@ -49,8 +65,11 @@ func (s *server) start(t *testing.T) {
 	}
 	defer log.Close()
 	s.cmd = exec.Command(filepath.Join(s.lab.bin, "pxed"), s.args...)
-	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if s.host != nil {
+		s.cmd = s.host.Command(context.Background(), s.cmd.Path, s.args...)
+	}
+	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatalf("%v\nhint: run make build", err)
 	}
@@ -86,7 +105,7 @@ func (s *server) said(t *testing.T) string { return string(read(t, s.log)) }
 
 // ask runs a command of pxed.
 func (s *server) ask(args ...string) ([]byte, error) {
-	cmd := exec.Command(filepath.Join(s.lab.bin, "pxed"), append(args, "--socket", s.lab.path("sock"), "-o", "json")...)
+	cmd := exec.Command(filepath.Join(s.lab.bin, "pxed"), append(args, "--socket", s.socket, "-o", "json")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -115,6 +134,13 @@ func (s *server) arm(t *testing.T, args ...string) {
 	s.must(t, &m, append([]string{"arm", nodeName}, args...)...)
 	if m.State != "armed" {
 		t.Fatalf("%s is %s after it was armed", nodeName, m.State)
+	}
+}
+
+func (s *server) disarm(t *testing.T) {
+	t.Helper()
+	if _, err := s.ask("disarm", nodeName); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -188,4 +214,22 @@ func hasAll(text string, words []string) bool {
 		}
 	}
 	return true
+}
+
+// url is where its HTTP listens.
+func (s *server) url() string { return "http://" + netip.AddrPortFrom(s.at, 8080).String() }
+
+// page is what its web page shows.
+func (s *server) page(t *testing.T) string {
+	t.Helper()
+	resp, err := http.Get(s.url() + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -42,16 +42,19 @@ type Config struct {
 	NoReboot bool // a guest that reboots ends the machine
 
 	UUID         string            // of the machine (SMBIOS); "" means all zeros
+	SerialNumber string            // of the machine (SMBIOS); "" means none
 	NetworkFirst bool              // the cards are tried before the disks, not after them
 	FwCfg        map[string]string // items for the firmware, by name
 }
 
-// Disk is a virtio disk; the first is the first in the boot order.
+// Disk is a disk of the machine, virtio unless it is a USB one; the first is the
+// first in the boot order.
 type Disk struct {
 	Path     string
 	Format   string // qcow2 or raw
 	Serial   string
 	ReadOnly bool
+	USB      bool
 }
 
 // NIC is a virtio network card, in QEMU's user network 10.0.2.0/24 unless it is
@@ -107,6 +110,12 @@ func (c Config) args() []string {
 	if c.UUID != "" {
 		a = append(a, "-uuid", c.UUID)
 	}
+	if c.SerialNumber != "" {
+		a = append(a, "-smbios", "type=1,serial="+c.SerialNumber)
+	}
+	if slices.ContainsFunc(c.Disks, func(d Disk) bool { return d.USB }) {
+		a = append(a, "-device", "qemu-xhci")
+	}
 	a = append(a, c.Accel.args()...)
 	a = append(a, c.firmwareArgs()...)
 	for i := range Serials {
@@ -156,7 +165,11 @@ func (d Disk) args(i int) []string {
 	if d.ReadOnly {
 		drive += ",readonly=on"
 	}
-	device := fmt.Sprintf("virtio-blk-pci,drive=disk%d,bootindex=%d", i, i+1)
+	kind := "virtio-blk-pci"
+	if d.USB {
+		kind = "usb-storage"
+	}
+	device := fmt.Sprintf("%s,drive=disk%d,bootindex=%d", kind, i, i+1)
 	if d.Serial != "" {
 		device += ",serial=" + d.Serial
 	}
@@ -185,7 +198,7 @@ func (n NIC) args(i int, c Config) []string {
 	if c.NetworkFirst {
 		order = bootFirst
 	}
-	device := fmt.Sprintf("virtio-net-pci,netdev=net%d,mac=%s", i, n.MAC)
+	device := fmt.Sprintf("virtio-net-pci,id=card%d,netdev=net%d,mac=%s", i, i, n.MAC)
 	if n.Tap != "" {
 		device += fmt.Sprintf(",bootindex=%d", order)
 	}

@@ -20,8 +20,11 @@ type Console struct {
 }
 
 // Type types a line on the terminal at this port.
-func (c *Console) Type(line string) error {
-	_, err := c.wire.WriteString(line + "\r")
+func (c *Console) Type(line string) error { return c.Press(line + "\r") }
+
+// Press presses keys on the terminal at this port.
+func (c *Console) Press(keys string) error {
+	_, err := c.wire.WriteString(keys)
 	return err
 }
 

@@ -175,6 +175,13 @@ func (v *VM) PressPower(ctx context.Context) error {
 // Reset presses the reset button.
 func (v *VM) Reset(ctx context.Context) error { return v.Execute(ctx, "system_reset", nil, nil) }
 
+// PullCable takes the cable out of a card, or puts it back: the guest sees its link
+// go down and come up.
+func (v *VM) PullCable(ctx context.Context, card int, out bool) error {
+	args := map[string]any{"name": fmt.Sprintf("card%d", card), "up": !out}
+	return v.Execute(ctx, "set_link", args, nil)
+}
+
 // PullPlug switches the machine off at once and waits for it.
 func (v *VM) PullPlug(ctx context.Context) error {
 	if err := v.Execute(ctx, "quit", nil, nil); err != nil && !errors.Is(err, io.EOF) {

@@ -50,6 +50,10 @@ func (d *Desk) replyTo(rec life.Record, token string) (machine.Reply, *machine.R
 		return machine.Reply{Action: machine.ActionPowerOff, Message: message}, nil
 	}
 	var no *machine.Refusal
+	if rec.Refused != "" { // says more than that such a machine has no ticket
+		no = &machine.Refusal{Code: machine.CodeConflict, Reason: rec.Refused}
+		return machine.Reply{Action: machine.ActionBootDisk, Message: no.Reason}, no
+	}
 	if errors.As(works(rec, token, d), &no) {
 		return machine.Reply{Action: machine.ActionBootDisk, Message: no.Reason}, no
 	}

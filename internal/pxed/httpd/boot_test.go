@@ -45,7 +45,8 @@ func TestStrangerIsLeftAloneWithoutDiscovery(t *testing.T) {
 func TestTwins(t *testing.T) {
 	l := newLab(t)
 	l.arm("n1", desk.Order{})
-	if ticketIn(l.boot(desktest.MAC1, "sn-1")) == "" {
+	token := ticketIn(l.boot(desktest.MAC1, "sn-1"))
+	if token == "" {
 		t.Fatal("the armed machine got no installer")
 	}
 	s := l.boot(desktest.MAC1, "sn-2")
@@ -54,6 +55,10 @@ func TestTwins(t *testing.T) {
 	}
 	if s := l.boot(desktest.MAC1, "sn-1"); ticketIn(s) != "" {
 		t.Errorf("the first one got\n%s", s)
+	}
+	reply := want[machine.Reply](l, "POST", machine.PathReport, token, desktest.Report(desktest.MAC1, "sn-2"))
+	if reply.Action != machine.ActionBootDisk || !strings.Contains(reply.Message, "two machines have the MAC address") {
+		t.Errorf("the second machine with the first one's ticket is told %+v", reply)
 	}
 	l.inEvents("conflict", desktest.MAC1)
 	if !strings.Contains(l.log.String(), "two machines") {
