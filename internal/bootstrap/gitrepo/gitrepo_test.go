@@ -212,3 +212,17 @@ func TestUser(t *testing.T) {
 		}
 	}
 }
+
+func TestNewKey(t *testing.T) {
+	private, err := NewKey("slipway-lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := PublicKey(private, "slipway-lab")
+	if err != nil || !strings.HasPrefix(public, "ssh-ed25519 ") || !strings.HasSuffix(public, " slipway-lab") {
+		t.Errorf("%q, %v", public, err)
+	}
+	if _, err := PublicKey("canary", ""); err == nil || strings.Contains(err.Error(), "canary") {
+		t.Errorf("broken key: %v", err)
+	}
+}

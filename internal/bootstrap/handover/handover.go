@@ -44,14 +44,14 @@ func syncRef() object.Ref {
 // deadline of the hand-over: Flux fetches, builds, and upgrades every release once.
 const deadline = 20 * time.Minute
 
-// Done says whether the cluster belongs to Flux already: the sync exists. Before
-// there is an API server it is not an error.
+// Done says whether the cluster belongs to Flux already: the sync is there, and not
+// suspended as it is until the hand-over.
 func Done(ctx context.Context, c Cluster) (bool, error) {
-	_, err := c.Get(ctx, syncRef())
+	o, err := c.Get(ctx, syncRef())
 	if errors.Is(err, object.ErrNotFound) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil && object.At(o, "spec", "suspend") != true, err
 }
 
 // Steps are the gate and the hand-over. judge compares the repository with what
@@ -151,7 +151,7 @@ func (s scene) broken(r Release) string {
 			return fmt.Sprintf("there are two releases named %s: Flux has installed one in %s instead of adopting the one in %s", r.Name, ns, r.Namespace)
 		}
 	}
-	started := s.started()
+	started := s.started(r)
 	if started.IsZero() || len(after(started, s.history)) > 1 {
 		return "" // not begun, or over: what Flux upgraded since then it was told to
 	}
@@ -183,14 +183,23 @@ func (s scene) ours(record map[string]any) bool {
 	return false
 }
 
-// started is when the sync began; zero when it has not.
-func (s scene) started() time.Time {
-	for _, k := range s.kustomizations {
-		if object.Of(k) == syncRef() {
-			return object.Time(k, "metadata", "creationTimestamp")
-		}
+// started is when the repository's HelmRelease came into the cluster, which is the
+// first thing of the hand-over that the release can feel; zero before.
+func (s scene) started(r Release) time.Time {
+	if hr := s.adopter(r); hr != nil {
+		return object.Time(hr, "metadata", "creationTimestamp")
 	}
 	return time.Time{}
+}
+
+// adopter is the HelmRelease of the release.
+func (s scene) adopter(r Release) map[string]any {
+	for _, hr := range s.releases {
+		if object.Text(hr, "spec", "releaseName") == r.Name || object.Text(hr, "metadata", "name") == r.Name {
+			return hr
+		}
+	}
+	return nil
 }
 
 // waiting names what is not ready yet; empty when all is.
@@ -214,14 +223,11 @@ func (s scene) waiting(r Release, revision string) string {
 
 // adopting says what is missing of the adoption of the release.
 func (s scene) adopting(r Release) []string {
-	for _, hr := range s.releases {
-		if object.Text(hr, "spec", "releaseName") != r.Name && object.Text(hr, "metadata", "name") != r.Name {
-			continue
-		}
-		if !object.ConditionOf(hr, "Ready").True() {
-			return []string{"helmrelease " + r.Name + ": " + object.ConditionOf(hr, "Ready").String()}
-		}
-		return nil
+	switch hr := s.adopter(r); {
+	case hr == nil:
+		return []string{"helmrelease " + r.Name + ": not there yet"}
+	case !object.ConditionOf(hr, "Ready").True():
+		return []string{"helmrelease " + r.Name + ": " + object.ConditionOf(hr, "Ready").String()}
 	}
-	return []string{"helmrelease " + r.Name + ": not there yet"}
+	return nil
 }
