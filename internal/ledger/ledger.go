@@ -38,6 +38,8 @@ var (
 	ErrNewer = errors.New("the ledger is newer than this program")
 	// ErrUnknown: what was asked for is not in the ledger.
 	ErrUnknown = errors.New("not in the ledger")
+	// ErrStays: a member that must not be removed.
+	ErrStays = errors.New("the member stays")
 )
 
 // Options say where the ledger lives and who its other members are.

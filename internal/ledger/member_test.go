@@ -124,7 +124,7 @@ func TestStrangerDoesNotJoin(t *testing.T) {
 func TestRemove(t *testing.T) {
 	members, options := three(t)
 	for _, i := range []int{0, 2} {
-		if err := members[0].Remove(t.Context(), options[i].Address); err == nil || !strings.Contains(err.Error(), "alive") {
+		if err := members[0].Remove(t.Context(), options[i].Address); !errors.Is(err, ledger.ErrStays) || !strings.Contains(err.Error(), "alive") {
 			t.Errorf("a living member: %v", err)
 		}
 	}
@@ -133,6 +133,9 @@ func TestRemove(t *testing.T) {
 	}
 	if err := members[2].Close(); err != nil {
 		t.Fatal(err)
+	}
+	if all, err := members[0].Members(t.Context()); err != nil || len(all) != 3 || !all[0].Answers || !all[1].Answers || all[2].Answers {
+		t.Errorf("who answers: %+v, %v", all, err)
 	}
 	if err := members[0].Remove(t.Context(), options[2].Address); err != nil {
 		t.Fatal(err)
