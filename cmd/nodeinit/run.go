@@ -36,6 +36,6 @@ Exit codes: 0 done, 1 failed, 2 bad usage, 3 refused to protect data, 4 timed ou
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(cli.UsageError)
-	root.AddCommand(newStatus(), newReady(), newPersist(), newCheck(), newReport(), newEmergency())
+	root.AddCommand(newStatus(), newReady(), newPersist(), newCheck(), newReport(), newFacts(), newData(), newConnect(), newEmergency())
 	return root
 }

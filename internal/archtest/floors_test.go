@@ -62,6 +62,7 @@ var floors = map[string]floor{
 	"internal/node/efivar":       drivers,
 	"internal/node/kernelfs":     drivers,
 	"internal/node/record":       drivers,
+	"internal/node/unitname":     drivers,
 	"internal/profilefile":       drivers,
 	"internal/pxed/build":        drivers,
 	"internal/pxed/desk":         drivers,
@@ -89,6 +90,8 @@ var floors = map[string]floor{
 	"internal/archtest": programs,
 	"vm-test":           programs,
 	"vm-test/labbin":    drivers,
+	"vm-test/netns":     drivers,
+	"vm-test/sshnode":   drivers,
 }
 
 // floorOf finds the floor of a directory. A key that ends in a slash stands for

@@ -30,17 +30,6 @@ func TestEntryOf(t *testing.T) {
 	}
 }
 
-func TestUnitName(t *testing.T) {
-	for path, want := range map[string]string{
-		"/etc": "etc.mount", "/var/lib/dpkg": "var-lib-dpkg.mount", "/run/slipway/state": "run-slipway-state.mount",
-		"/srv/a-b": `srv-a\x2db.mount`, "/.hidden": `\x2ehidden.mount`, "/a b": `a\x20b.mount`,
-	} {
-		if got := UnitName(path, "mount"); got != want {
-			t.Errorf("%s: %s, want %s", path, got, want)
-		}
-	}
-}
-
 // TestSteps: the order that the comments in steps give reasons for.
 func TestSteps(t *testing.T) {
 	var names []string

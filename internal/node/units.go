@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/slipway/slipway/internal/node/persist"
+	"github.com/slipway/slipway/internal/node/unitname"
 )
 
 // unitDir holds the units of this boot: systemd reads it, and it is gone with the boot.
@@ -17,12 +17,12 @@ func (b *boot) writeUnits() error {
 	files := map[string]string{}
 	for _, e := range persist.Table() {
 		if e.Kind != persist.File {
-			files[UnitName(e.Path, "mount")+".d/50-slipway.conf"] = keepMounted
+			files[unitname.Of(e.Path, "mount")+".d/50-slipway.conf"] = keepMounted
 		}
 	}
-	files[UnitName(stateDir, "mount")+".d/50-slipway.conf"] = keepMounted
+	files[unitname.Of(stateDir, "mount")+".d/50-slipway.conf"] = keepMounted
 	if b.record.ESP != "" {
-		files["efi.mount"] = fmt.Sprintf(espMount, "systemd-fsck@"+UnitName(b.record.ESP, "service"), b.record.ESP)
+		files["efi.mount"] = fmt.Sprintf(espMount, "systemd-fsck@"+unitname.Of(b.record.ESP, "service"), b.record.ESP)
 		files["efi.automount"] = espAutomount
 	}
 	for name, text := range files {
@@ -108,19 +108,3 @@ Before=umount.target
 Where=/efi
 TimeoutIdleSec=2min
 `
-
-// UnitName is the name of a path's unit, escaped as systemd.unit(5) says.
-func UnitName(path, kind string) string {
-	var name strings.Builder
-	for i, c := range []byte(strings.Trim(path, "/")) {
-		switch {
-		case c == '/':
-			name.WriteByte('-')
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == ':', c == '.' && i > 0:
-			name.WriteByte(c)
-		default:
-			fmt.Fprintf(&name, `\x%02x`, c)
-		}
-	}
-	return name.String() + "." + kind
-}

@@ -94,7 +94,7 @@ func Announce(ctx context.Context, node string, missing []Missing) error {
 	if err := os.MkdirAll(filepath.Dir(issue), 0o755); err != nil {
 		return fmt.Errorf("announcing: %w", err)
 	}
-	if err := renameio.WriteFile(issue, []byte(line+"\n\n"), 0o644); err != nil {
+	if err := renameio.WriteFile(issue, []byte(line+"\n"+hostKeys(keyDir)+"\n"), 0o644); err != nil {
 		return fmt.Errorf("announcing: %w", err)
 	}
 	// <28> is facility daemon, severity warning: it reaches quiet consoles too.
