@@ -27,8 +27,8 @@ func (c *standIn) Effective(values map[string]any) (map[string]any, error) {
 	return layer(out, values), nil
 }
 
-func (c *standIn) Files() map[string][]byte {
-	return map[string][]byte{"Chart.yaml": []byte("name: cilium\n"), "templates/a.yaml": []byte("kind: ConfigMap\n")}
+func (c *standIn) Files() (map[string][]byte, error) {
+	return map[string][]byte{"Chart.yaml": []byte("name: cilium\n"), "templates/a.yaml": []byte("kind: ConfigMap\n")}, nil
 }
 
 func layer(a, b map[string]any) map[string]any {

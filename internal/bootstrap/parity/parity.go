@@ -29,7 +29,7 @@ type Chart interface {
 	// Render renders the chart as the release in question.
 	Render(values map[string]any) ([]map[string]any, error)
 	// Files are the files of the chart, by their paths in it.
-	Files() map[string][]byte
+	Files() (map[string][]byte, error)
 }
 
 // Repository is the built repository.
@@ -94,7 +94,9 @@ func Judge(running Release, chart Chart, repo Repository) (Verdict, error) {
 	}
 	j.verdict.Release = fmt.Sprintf("%s/%s (%s)", found.namespace(), found.name(), found.From)
 	j.identity(found)
-	j.origin(found)
+	if err := j.origin(found); err != nil {
+		return j.verdict, err
+	}
 	j.behaviour(found)
 	if err := j.values(found); err != nil {
 		return j.verdict, fmt.Errorf("%s: %w", found.From, err)

@@ -88,24 +88,28 @@ func (j *judge) identity(r release) {
 }
 
 // origin compares the chart that Flux would take with the pinned one.
-func (j *judge) origin(r release) {
+func (j *judge) origin(r release) error {
 	if text(r.Content, "spec", "chart", "spec", "sourceRef", "kind") == "GitRepository" {
-		j.inRepository(r)
-		return
+		return j.inRepository(r)
 	}
 	j.version(r)
+	return nil
 }
 
 // inRepository compares a chart that lies in the repository, file by file: its
 // version says nothing about somebody's changes.
-func (j *judge) inRepository(r release) {
+func (j *judge) inRepository(r release) error {
 	at := []string{"spec", "chart", "spec", "chart"}
 	dir := text(r.Content, at...)
-	theirs, ours := j.repo.Below(dir), j.chart.Files()
+	theirs := j.repo.Below(dir)
+	ours, err := j.chart.Files()
+	if err != nil {
+		return err
+	}
 	hint := fmt.Sprintf("copy the chart of %s %s there as it is; bootstrap gitops-init does", j.running.Chart, j.running.Version)
 	if len(theirs) == 0 {
 		j.say(r, at, hint, "the repository has no chart at %s", dir)
-		return
+		return nil
 	}
 	all := maps.Clone(ours)
 	maps.Copy(all, theirs)
@@ -114,8 +118,9 @@ func (j *judge) inRepository(r release) {
 			continue
 		}
 		j.say(r, at, hint, "the chart at %s is not the one that was installed: %s differs", dir, name)
-		return // one is enough: it is another chart
+		return nil // one is enough: it is another chart
 	}
+	return nil
 }
 
 // version wants exactly the version that runs: a range lets the hand-over be an

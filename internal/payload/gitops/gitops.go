@@ -35,6 +35,7 @@ type Input struct {
 	Charts      []Chart
 	Recipients  []string          // age public keys that open encrypted files
 	Existing    map[string][]byte // what is in the repository; it stays as it is
+	Extra       map[string][]byte // more files: charts, and Flux's own manifests
 }
 
 // From reads the part of the input that a profile decides.
@@ -42,9 +43,11 @@ func From(c cluster.Cluster) Input {
 	return Input{Environment: c.Environment, Path: c.Flux.Path}
 }
 
-// Secret is the suffix of the names of files that have to be encrypted before they
-// are written.
-const Secret = ".sops.yaml"
+// suffix is how the names of encrypted files end.
+const suffix = ".sops.yaml"
+
+// Secret says whether a file has to be encrypted before it is written.
+func Secret(name string) bool { return strings.HasSuffix(name, suffix) && path.Base(name) != suffix }
 
 // Starter returns the files to add; those that exist already are not among them.
 // Files with the suffix Secret are in the clear.
@@ -55,6 +58,7 @@ func Starter(in Input) (map[string][]byte, error) {
 	t.cluster()
 	t.infrastructure()
 	t.apps()
+	maps.Copy(t.files, in.Extra)
 	for name := range in.Existing {
 		delete(t.files, name)
 	}
@@ -142,11 +146,11 @@ func (t *tree) apps() {
 	t.docs("apps/base/namespace.yaml", "", m{"apiVersion": "v1", "kind": "Namespace", "metadata": meta("example", "")})
 	t.kustomize("apps/base", []string{"namespace.yaml"}, nil)
 	dir := "apps/overlays/" + t.in.Environment
-	t.docs(path.Join(dir, "example"+Secret), "", m{
+	t.docs(path.Join(dir, "example"+suffix), "", m{
 		"apiVersion": "v1", "kind": "Secret", "metadata": meta("example", "example"),
 		"stringData": m{"password": "change me with sops"},
 	})
-	t.kustomize(dir, []string{"../../base", "example" + Secret}, nil)
+	t.kustomize(dir, []string{"../../base", "example" + suffix}, nil)
 }
 
 // sopsRules tells sops whom to encrypt for, and that names and kinds stay readable.
