@@ -57,6 +57,9 @@ func (s *Source) away(asked int32, err error) error {
 	if len(s.bases) == 1 {
 		return err
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New("the link was cut") // by the end of who was asked, as a rule
+	}
 	next := (asked + 1) % int32(len(s.bases))
 	s.now.CompareAndSwap(asked, next)
 	return fmt.Errorf("%w; asking %s next", err, s.bases[s.now.Load()].Host)

@@ -145,6 +145,41 @@ func TestNextServer(t *testing.T) {
 	}
 }
 
+// A server that dies in the middle of a file is followed by the next one.
+func TestNextServerInTheMiddle(t *testing.T) {
+	const content = "0123456789"
+	dying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, content[:4])
+	}))
+	defer dying.Close()
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(content))
+	}))
+	defer good.Close()
+	s, err := New(Options{Server: dying.URL + "," + good.URL, Client: &http.Client{Transport: Transport()}, Stall: time.Minute, Small: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := s.Open(t.Context(), "x", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(body)
+	body.Close()
+	if err == nil || !strings.Contains(err.Error(), "the link was cut; asking ") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if body, err = s.Open(t.Context(), "x", int64(len(got))); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(body)
+	body.Close()
+	if string(got)+string(rest) != content || err != nil {
+		t.Errorf("%q and %q, %v", got, rest, err)
+	}
+}
+
 func TestServerIsAURL(t *testing.T) {
 	for _, bad := range []string{"", "10.0.0.1:8080", "ftp://x", "http://", ":", "http://10.0.0.1:8080,10.0.0.2"} {
 		if _, err := New(Options{Server: bad}); err == nil {
