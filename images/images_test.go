@@ -5,6 +5,10 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/payload/k3sconf"
+	"github.com/slipway/slipway/internal/payload/vip"
 )
 
 func TestLists(t *testing.T) {
@@ -67,7 +71,7 @@ func TestUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for e := range tree.All() {
-		if !strings.HasPrefix(e.Path, "usr/lib/systemd/system/slipway-") {
+		if !e.Mode.IsRegular() || !strings.HasPrefix(e.Path, "usr/lib/systemd/system/slipway-") {
 			continue
 		}
 		text := string(e.Content)
@@ -84,6 +88,46 @@ func TestUnits(t *testing.T) {
 	}
 	if _, ok := tree.Lookup("usr/lib/systemd/system/boot-complete.target.requires/slipway-health.service"); !ok {
 		t.Error("boot-complete.target does not require the health of the node")
+	}
+}
+
+// TestClusterUnits: what runs the cluster starts after the baseline, is passed over
+// where bootstrap has written nothing, and is not stopped by a baseline that is
+// checked again. A unit that nothing wants would be gone with the next boot: /etc is
+// made anew.
+func TestClusterUnits(t *testing.T) {
+	tree, err := Overlay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, lines := range map[string][]string{
+		"k3s.service":        {"ConditionPathExists=" + k3sconf.ConfigPath, "ConditionPathExists=!" + k3sconf.AgentMark, "RequiresMountsFor=/var/lib/rancher /var/lib/kubelet /var/lib/longhorn"},
+		"k3s-agent.service":  {"ConditionPathExists=" + k3sconf.ConfigPath, "ConditionPathExists=" + k3sconf.AgentMark, "RequiresMountsFor=/var/lib/rancher /var/lib/kubelet /var/lib/longhorn"},
+		"keepalived.service": {"ConditionPathExists=" + vip.OnNode().Dir + "/" + vip.ConfigName},
+	} {
+		e, ok := tree.Lookup("usr/lib/systemd/system/" + unit)
+		if _, wanted := tree.Lookup("usr/lib/systemd/system/slipway-ready.target.wants/" + unit); !ok || !wanted {
+			t.Errorf("%s is there: %v, wanted: %v", unit, ok, wanted)
+		}
+		text := "\n" + string(e.Content)
+		for _, line := range append(lines, "ConditionPathExists=/run/slipway/ready", "After=slipway-ready.target network-online.target", "Restart=always") {
+			if !strings.Contains(text, "\n"+line+"\n") {
+				t.Errorf("%s has no line %s", unit, line)
+			}
+		}
+		for _, key := range []string{"Requires=", "BindsTo=", "PartOf=", "Requisite="} {
+			if strings.Contains(text, "\n"+key) {
+				t.Errorf("%s would be stopped by %s", unit, key)
+			}
+		}
+	}
+	if u := k3sconf.Unit(cluster.RoleServer) + " " + k3sconf.Unit(cluster.RoleAgent) + " " + vip.Unit; u != "k3s.service k3s-agent.service keepalived.service" {
+		t.Errorf("bootstrap starts %s", u)
+	}
+	for _, script := range []string{"k3s-images", "keepalived-lan"} {
+		if e, ok := tree.Lookup("usr/lib/slipway/" + script); !ok || e.Mode.Perm() != 0o755 {
+			t.Errorf("%s cannot be run", script)
+		}
 	}
 }
 

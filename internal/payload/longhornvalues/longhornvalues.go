@@ -1,7 +1,6 @@
 // Package longhornvalues decides how Longhorn is installed and on which disks it
-// may keep data: the values of its chart, the label and the annotation that a
-// Kubernetes node must have before Longhorn's manager starts on it, and the lines of
-// the node's fstab.
+// may keep data: the values of its chart, and the label and the annotation that a
+// Kubernetes node must have before Longhorn's manager starts on it.
 //
 // The keys are those of Longhorn 1.9. Its rules for the label and the annotation: a
 // disk is made from them only as long as the node has none, and with
@@ -12,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/slipway/slipway/internal/cluster"
 )
@@ -29,10 +27,6 @@ const (
 	DiskLabelValue = "config" // as the annotation says
 	DiskAnnotation = "node.longhorn.io/default-disks-config"
 )
-
-// FstabPath is where bootstrap writes the data mounts of a node. /etc/fstab of the
-// image leads there: /etc itself is made anew at every boot.
-const FstabPath = "/etc/slipway/fstab"
 
 // Values are the chart's values, in the forms in which JSON is decoded.
 func Values(c cluster.Cluster) map[string]any {
@@ -112,29 +106,4 @@ func Annotation(c cluster.Cluster, n cluster.Node) (string, error) {
 		return "", fmt.Errorf("encoding the disks of node %s: %w", n.Name, err)
 	}
 	return string(text), nil
-}
-
-// Fstab are the node's data mounts for fstab(5). uuids has, by name of the data disk,
-// the UUID of the file system that was made for it on the node.
-//
-// k3s requires the mounts and comes after them (systemd.mount(5)): without its disk
-// Longhorn would fill the system's. A node whose disk is gone comes up all the same,
-// without k3s, so that somebody can look.
-func Fstab(c cluster.Cluster, n cluster.Node, uuids map[string]string) ([]byte, error) {
-	var b strings.Builder
-	b.WriteString("# Written by Slipway: file systems of the data disks.\n")
-	for _, m := range Mounts(c, n) {
-		uuid := uuids[m.Disk]
-		if uuid == "" {
-			return nil, fmt.Errorf("node %s: the file system of data disk %s is not known", n.Name, m.Disk)
-		}
-		fmt.Fprintf(&b, "UUID=%s %s ext4 noatime,nofail,x-systemd.device-timeout=60s,x-systemd.required-by=k3s.service,x-systemd.before=k3s.service,x-systemd.required-by=k3s-agent.service,x-systemd.before=k3s-agent.service 0 2\n",
-			uuid, escape(m.Path))
-	}
-	return []byte(b.String()), nil
-}
-
-// escape writes a path as fstab(5) wants it.
-func escape(p string) string {
-	return strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`).Replace(p)
 }

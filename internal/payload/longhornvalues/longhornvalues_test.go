@@ -77,14 +77,6 @@ func TestDisks(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, "annotation.json", []byte(text+"\n"))
-	fstab, err := longhornvalues.Fstab(c, n, map[string]string{"data": "0b9f-1", "slow": "0b9f-2"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "fstab", fstab)
-	if _, err := longhornvalues.Fstab(c, n, map[string]string{"data": "0b9f-1"}); err == nil || !strings.Contains(err.Error(), "data disk slow is not known") {
-		t.Errorf("got %v", err)
-	}
 	n.Data = nil
 	if text, err := longhornvalues.Annotation(c, n); text != "" || err != nil {
 		t.Errorf("without disks: %q, %v", text, err)
