@@ -76,7 +76,7 @@ func (l *Ledger) claim(ctx context.Context, tx *sql.Tx, key string) (fresh bool,
 	if err != nil {
 		return false, err
 	}
-	return true, run(ctx, tx, "DELETE FROM changes WHERE id <= ?", id-remembered)
+	return true, exec(ctx, tx, "DELETE FROM changes WHERE id <= ?", id-remembered)
 }
 
 func (l *Ledger) store(ctx context.Context, tx *sql.Tx, c Change) error {
@@ -117,7 +117,7 @@ func (l *Ledger) putReport(ctx context.Context, tx *sql.Tx, key machine.Key, rep
 	if err != nil {
 		return err
 	}
-	return run(ctx, tx, "INSERT INTO inventories (machine, at, report) VALUES (?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at, report = excluded.report", string(key), micros(l.now()), string(b))
+	return exec(ctx, tx, "INSERT INTO inventories (machine, at, report) VALUES (?, ?, ?) ON CONFLICT (machine) DO UPDATE SET at = excluded.at, report = excluded.report", string(key), micros(l.now()), string(b))
 }
 
 func (l *Ledger) putReceipt(ctx context.Context, tx *sql.Tx, key machine.Key, receipt machine.Receipt) error {
@@ -127,7 +127,7 @@ func (l *Ledger) putReceipt(ctx context.Context, tx *sql.Tx, key machine.Key, re
 	if err != nil {
 		return err
 	}
-	return run(ctx, tx, `INSERT INTO receipts (digest, id, machine, node, at, ok, receipt)
+	return exec(ctx, tx, `INSERT INTO receipts (digest, id, machine, node, at, ok, receipt)
 		VALUES (?, (SELECT coalesce(max(id), 0) + 1 FROM receipts), ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING`,
 		sum.Hex(), string(key), receipt.Node, micros(l.now()), receipt.Error == "", string(b))
 }

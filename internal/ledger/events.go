@@ -32,7 +32,7 @@ func putEvents(ctx context.Context, tx *sql.Tx, events []Event) error {
 		if err != nil {
 			return err
 		}
-		if err := run(ctx, tx, "DELETE FROM events WHERE seq <= ?", id-keptEvents); err != nil {
+		if err := exec(ctx, tx, "DELETE FROM events WHERE seq <= ?", id-keptEvents); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,8 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/ledger/dirlock"
+	"github.com/slipway/slipway/internal/ledger/sharedkey"
 )
 
 // Errors that callers branch on.
@@ -41,6 +43,10 @@ var (
 	// ErrStays: a member that must not be removed.
 	ErrStays = errors.New("the member stays")
 )
+
+// KeyName is the file in a member's directory that holds the shared key, unless
+// Options.Key names another.
+const KeyName = sharedkey.Name
 
 // Options say where the ledger lives and who its other members are.
 type Options struct {
@@ -103,7 +109,11 @@ func openAt(ctx context.Context, o Options, all []migration) (*Ledger, error) {
 
 func (l *Ledger) open(ctx context.Context, o Options, all []migration) error {
 	var err error
-	if l.lock, err = takeLock(o.Dir, l.now()); err != nil {
+	l.lock, err = dirlock.Take(o.Dir, l.now())
+	if held := (*dirlock.HeldError)(nil); errors.As(err, &held) {
+		return diag.WithHint(fmt.Errorf("%w by %s", ErrInUse, held.By), diag.HintOf(err))
+	}
+	if err != nil {
 		return err
 	}
 	if l.app, err = l.start(ctx, o); err != nil {

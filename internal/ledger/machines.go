@@ -24,7 +24,7 @@ func (l *Ledger) put(ctx context.Context, tx *sql.Tx, r life.Record) error {
 	if err := l.putBinding(ctx, tx, r); err != nil {
 		return err
 	}
-	err = run(ctx, tx, `INSERT INTO machines (key, node, state, seen, record) VALUES (?, ?, ?, ?, ?)
+	err = exec(ctx, tx, `INSERT INTO machines (key, node, state, seen, record) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (key) DO UPDATE SET node = excluded.node, state = excluded.state, seen = excluded.seen, record = excluded.record`,
 		string(r.Key), r.Node, string(r.State), micros(r.LastSeen), string(b))
 	if err != nil {
@@ -49,15 +49,15 @@ func (l *Ledger) putBinding(ctx context.Context, tx *sql.Tx, r life.Record) erro
 	if err != nil || node == r.Node {
 		return err
 	}
-	return run(ctx, tx, "INSERT INTO bindings (machine, node, why, at) VALUES (?, ?, ?, ?)", string(r.Key), r.Node, r.Why, micros(l.now()))
+	return exec(ctx, tx, "INSERT INTO bindings (machine, node, why, at) VALUES (?, ?, ?, ?)", string(r.Key), r.Node, r.Why, micros(l.now()))
 }
 
 func putNames(ctx context.Context, tx *sql.Tx, r life.Record) error {
-	if err := run(ctx, tx, "DELETE FROM names WHERE machine = ?", string(r.Key)); err != nil {
+	if err := exec(ctx, tx, "DELETE FROM names WHERE machine = ?", string(r.Key)); err != nil {
 		return err
 	}
 	for _, name := range append(machine.Keys(r.MACs, r.Identity), r.Key) {
-		if err := run(ctx, tx, "INSERT INTO names (name, machine) VALUES (?, ?) ON CONFLICT DO NOTHING", string(name), string(r.Key)); err != nil {
+		if err := exec(ctx, tx, "INSERT INTO names (name, machine) VALUES (?, ?) ON CONFLICT DO NOTHING", string(name), string(r.Key)); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func putTicket(ctx context.Context, tx *sql.Tx, r life.Record) error {
 		return err
 	}
 	// Whatever this machine was armed with before has ended.
-	err := run(ctx, tx, "UPDATE tickets SET state = ? WHERE machine = ? AND state = 'live' AND id <> ?", string(life.EndSuperseded), string(r.Key), r.Grant.ID)
+	err := exec(ctx, tx, "UPDATE tickets SET state = ? WHERE machine = ? AND state = 'live' AND id <> ?", string(life.EndSuperseded), string(r.Key), r.Grant.ID)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func putTicket(ctx context.Context, tx *sql.Tx, r life.Record) error {
 		return err
 	}
 	g := r.Grant
-	return run(ctx, tx, `INSERT INTO tickets (id, machine, node, state, issued, expires, tries, max_tries, grant_) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+	return exec(ctx, tx, `INSERT INTO tickets (id, machine, node, state, issued, expires, tries, max_tries, grant_) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET machine = excluded.machine, state = excluded.state, expires = excluded.expires, tries = excluded.tries, grant_ = excluded.grant_`,
 		g.ID, string(r.Key), g.Order.Node, state, micros(g.Issued), micros(g.Order.Expires), g.Tries, g.MaxTries, string(b))
 }
@@ -93,7 +93,7 @@ func putToken(ctx context.Context, tx *sql.Tx, r life.Record) error {
 	if r.Grant == nil || r.Grant.Token.IsZero() {
 		return nil
 	}
-	return run(ctx, tx, "INSERT INTO tokens (hash, machine) VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET machine = excluded.machine", r.Grant.Token.Hex(), string(r.Key))
+	return exec(ctx, tx, "INSERT INTO tokens (hash, machine) VALUES (?, ?) ON CONFLICT (hash) DO UPDATE SET machine = excluded.machine", r.Grant.Token.Hex(), string(r.Key))
 }
 
 func prune(ctx context.Context, tx *sql.Tx) error {
@@ -115,7 +115,7 @@ func drop(ctx context.Context, tx *sql.Tx, key machine.Key) error {
 		"DELETE FROM machines WHERE key = ?", "DELETE FROM names WHERE machine = ?", "DELETE FROM tokens WHERE machine = ?", "DELETE FROM inventories WHERE machine = ?",
 		"UPDATE tickets SET state = 'disarmed' WHERE machine = ? AND state = 'live'",
 	} {
-		if err := run(ctx, tx, statement, string(key)); err != nil {
+		if err := exec(ctx, tx, statement, string(key)); err != nil {
 			return err
 		}
 	}

@@ -58,10 +58,10 @@ func statements(text string) []string {
 func (l *Ledger) migrate(ctx context.Context, all []migration) error {
 	const create = "CREATE TABLE IF NOT EXISTS schema_version (one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL)"
 	err := l.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := run(ctx, tx, create); err != nil {
+		if err := exec(ctx, tx, create); err != nil {
 			return err
 		}
-		return run(ctx, tx, "INSERT INTO schema_version (one, version) VALUES (1, 0) ON CONFLICT DO NOTHING")
+		return exec(ctx, tx, "INSERT INTO schema_version (one, version) VALUES (1, 0) ON CONFLICT DO NOTHING")
 	})
 	if err != nil {
 		return fmt.Errorf("preparing the schema: %w", err)
@@ -85,7 +85,7 @@ func (m migration) apply(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	for _, s := range m.statements {
-		if err := run(ctx, tx, s); err != nil {
+		if err := exec(ctx, tx, s); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (l *Ledger) notNewer(ctx context.Context, known int) error {
 	return nil
 }
 
-func run(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
+func exec(ctx context.Context, tx *sql.Tx, statement string, args ...any) error {
 	_, err := tx.ExecContext(ctx, statement, args...)
 	return err
 }

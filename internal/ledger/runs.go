@@ -6,34 +6,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slipway/slipway/internal/digest"
+	"github.com/slipway/slipway/internal/run"
 )
 
 // Run is one execution of a story.
-type Run struct {
-	ID      string        `json:"id"` // chosen by who runs it
-	Story   string        `json:"story"`
-	Subject string        `json:"subject,omitempty"` // such as the node that is rebuilt
-	Plan    digest.Digest `json:"plan,omitzero"`
-	Owner   string        `json:"owner"` // who runs it, where
-	Started time.Time     `json:"started"`
-	Ended   time.Time     `json:"ended,omitzero"` // zero: it runs, or was killed
-	Outcome string        `json:"outcome,omitempty"`
-	Steps   []Step        `json:"steps,omitempty"`
-}
+type Run = run.Record
 
 // Step is how far one step of a run has come. Stories choose the states.
-type Step struct {
-	Name  string    `json:"name"`
-	State string    `json:"state"`
-	At    time.Time `json:"at"`
-	Note  string    `json:"note,omitempty"`
-}
+type Step = run.Step
 
 // StartRun writes a run down. The same ID again is the same run and changes nothing.
 func (l *Ledger) StartRun(ctx context.Context, r Run) error {
 	return l.transact(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return run(ctx, tx, "INSERT INTO runs (id, story, subject, plan, owner, started, ended, outcome) VALUES (?, ?, ?, ?, ?, ?, 0, '') ON CONFLICT (id) DO NOTHING",
+		return exec(ctx, tx, "INSERT INTO runs (id, story, subject, plan, owner, started, ended, outcome) VALUES (?, ?, ?, ?, ?, ?, 0, '') ON CONFLICT (id) DO NOTHING",
 			r.ID, r.Story, r.Subject, r.Plan.String(), r.Owner, micros(r.Started))
 	})
 }
@@ -79,9 +64,13 @@ func (l *Ledger) Run(ctx context.Context, id string) (Run, error) {
 	return r, err
 }
 
-// Runs are the newest runs, without their steps, the newest first.
-func (l *Ledger) Runs(ctx context.Context, limit int) ([]Run, error) {
-	return l.runs(ctx, "ORDER BY started DESC, id LIMIT ?", limit)
+// Runs are the newest runs that a filter chooses, without their steps, the newest first.
+func (l *Ledger) Runs(ctx context.Context, f run.Filter) ([]Run, error) {
+	if f.Limit <= 0 {
+		f.Limit = run.DefaultLimit
+	}
+	const chosen = "WHERE (? = '' OR story = ?) AND (? = '' OR subject = ?) AND (? = 0 OR ended = 0) ORDER BY started DESC, id LIMIT ?"
+	return l.runs(ctx, chosen, f.Story, f.Story, f.Subject, f.Subject, f.Open, f.Limit)
 }
 
 func (l *Ledger) runs(ctx context.Context, rest string, args ...any) (out []Run, err error) {

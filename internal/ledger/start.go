@@ -19,6 +19,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/ledger/sharedkey"
 )
 
 // Files of go-dqlite's package app in a member's directory.
@@ -49,7 +50,11 @@ func (l *Ledger) start(ctx context.Context, o Options) (*app.App, error) {
 			return nil, err
 		}
 	}
-	listen, dial, err := security(o)
+	key := o.Key
+	if key == "" {
+		key = filepath.Join(o.Dir, KeyName)
+	}
+	listen, dial, err := sharedkey.TLS(key, len(o.Join) == 0)
 	if err != nil {
 		return nil, err
 	}

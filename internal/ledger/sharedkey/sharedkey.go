@@ -1,4 +1,8 @@
-package ledger
+// Package sharedkey is how the members of a ledger know each other: all have the
+// same certificate and its key, and talk to nobody else. A certificate authority
+// would be more to keep and would protect nothing more: each member can write
+// everything anyway.
+package sharedkey
 
 import (
 	"bytes"
@@ -13,7 +17,6 @@ import (
 	"io/fs"
 	"math/big"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -21,24 +24,17 @@ import (
 	"github.com/slipway/slipway/internal/diag"
 )
 
-// KeyName is the file in a member's directory that holds the shared key, unless
-// Options.Key names another.
-const KeyName = "ledger.pem"
+// Name is the file in a member's directory that holds the key, unless another is named.
+const Name = "ledger.pem"
 
-// security is how members know each other: all have the same certificate and its
-// key, and talk to nobody else. A certificate authority would be more to keep and
-// would protect nothing more: each member can write everything anyway.
-func security(o Options) (listen, dial *tls.Config, err error) {
-	path := o.Key
-	if path == "" {
-		path = filepath.Join(o.Dir, KeyName)
-	}
+// TLS reads the key, and makes it when it is absent and the member is the first one.
+func TLS(path string, first bool) (listen, dial *tls.Config, err error) {
 	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) && len(o.Join) == 0 {
-		b, err = makeKey(path)
+	if errors.Is(err, fs.ErrNotExist) && first {
+		b, err = create(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, diag.WithHint(fmt.Errorf("the members' shared key %s is missing", path), "copy "+KeyName+" from the directory of a member of the ledger to there, mode 0600")
+		return nil, nil, diag.WithHint(fmt.Errorf("the members' shared key %s is missing", path), "copy "+Name+" from the directory of a member of the ledger to there, mode 0600")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -68,7 +64,7 @@ func security(o Options) (listen, dial *tls.Config, err error) {
 	return &c, dial, nil
 }
 
-func makeKey(path string) ([]byte, error) {
+func create(path string) ([]byte, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, err

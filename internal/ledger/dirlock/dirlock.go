@@ -1,4 +1,5 @@
-package ledger
+// Package dirlock lets one process at a time have the directory of a ledger.
+package dirlock
 
 import (
 	"errors"
@@ -14,9 +15,14 @@ import (
 	"github.com/slipway/slipway/internal/diag"
 )
 
-// takeLock makes the directory and locks it for this process. The lock is the
+// HeldError says that another process has the directory.
+type HeldError struct{ By string }
+
+func (e *HeldError) Error() string { return "the ledger is in use by " + e.By }
+
+// Take makes the directory and locks it for this process. The lock is the
 // kernel's and dies with the process, whatever kills it.
-func takeLock(dir string, now time.Time) (*os.File, error) {
+func Take(dir string, now time.Time) (*os.File, error) {
 	if dir == "" {
 		return nil, errors.New("no directory is given")
 	}
@@ -54,5 +60,5 @@ func inUse(f *os.File) error {
 	if err != nil || who == "" {
 		who = "another process"
 	}
-	return diag.WithHint(fmt.Errorf("%w by %s", ErrInUse, who), "a running pxed has it: ask that one, or stop it first")
+	return diag.WithHint(&HeldError{who}, "a running pxed has it: ask that one, or stop it first")
 }
