@@ -63,6 +63,20 @@ func TestHostileMachine(t *testing.T) {
 	}
 }
 
+// A machine that came with a ticket that does not work says so on its card.
+func TestTurnedAway(t *testing.T) {
+	s, d := page(t)
+	if _, err := d.Report(t.Context(), strings.Repeat("ab", 32), desktest.Report(desktest.MAC1, "sn-1")); err != nil {
+		t.Fatal(err)
+	}
+	_, body := get(t, s.URL+"/")
+	_, card, _ := strings.Cut(body, `id="node-n1"`)
+	card, _, _ = strings.Cut(card, "</article>")
+	if !strings.Contains(card, "turned away:") || !strings.Contains(card, "this ticket is not known") {
+		t.Errorf("the card of n1 is\n%s", card)
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	s, _ := page(t)
 	for path, kind := range map[string]string{"/": "text/html", "/page/page.js": "text/javascript", "/page/page.css": "text/css", "/page/icon.svg": "image/svg+xml"} {
