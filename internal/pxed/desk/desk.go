@@ -75,7 +75,8 @@ type Options struct {
 	Cluster  cluster.Cluster
 	Image    Image
 	Ledger   Ledger
-	Discover bool // machines of no node may be started to report
+	Members  Members // of the ledger; nil: it is asked of nobody
+	Discover bool    // machines of no node may be started to report
 	Now      func() time.Time
 	Random   io.Reader // of secrets; nil is crypto/rand
 	Wake     func(ctx context.Context, mac cluster.MAC) error
@@ -87,12 +88,14 @@ type Desk struct {
 	cluster  cluster.Cluster
 	image    Image
 	ledger   Ledger
+	members  Members
 	discover bool
 	now      func() time.Time
 	random   io.Reader
 	wake     func(ctx context.Context, mac cluster.MAC) error
 	log      *slog.Logger
 	pulse    *pulse
+	glance   glance
 
 	mu       sync.Mutex
 	progress map[machine.Key]*Progress
@@ -109,7 +112,7 @@ func New(o Options) *Desk {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Desk{
-		cluster: o.Cluster, image: o.Image, ledger: o.Ledger, discover: o.Discover, now: o.Now, random: o.Random, wake: o.Wake, log: o.Log,
+		cluster: o.Cluster, image: o.Image, ledger: o.Ledger, members: o.Members, discover: o.Discover, now: o.Now, random: o.Random, wake: o.Wake, log: o.Log,
 		pulse: newPulse(), progress: map[machine.Key]*Progress{}, said: map[string]time.Time{},
 	}
 }

@@ -172,25 +172,6 @@ func (d *Desk) States(ctx context.Context) (map[string]int, error) {
 	return out, err
 }
 
-// Idle reports whether it is certain that there is nothing to do for a machine: it
-// is known by this address, nothing speaks against it, and it is not armed.
-func (d *Desk) Idle(ctx context.Context, mac cluster.MAC) (bool, error) {
-	fleet, err := d.ledger.Machines(ctx)
-	if err != nil {
-		return false, fmt.Errorf("ledger: %w", err)
-	}
-	var mine []life.Record
-	for _, r := range fleet {
-		if slices.Contains(r.MACs, mac) {
-			mine = append(mine, r)
-		}
-	}
-	if len(mine) != 1 || mine[0].Refused != "" || mine[0].Node == "" || mine[0].LastSeen.IsZero() {
-		return false, nil
-	}
-	return life.DecideBoot(mine[0], d.policy(), d.now()).Action == machine.ActionBootDisk, nil
-}
-
 // Events are what happened after a cursor.
 func (d *Desk) Events(ctx context.Context, after int64, limit int) ([]Event, error) {
 	return d.ledger.Events(ctx, after, limit)
