@@ -70,14 +70,16 @@ func (f *LeaseFile) list() []lease.Lease {
 	return slices.SortedFunc(maps.Values(f.held), func(a, b lease.Lease) int { return cmp.Compare(a.Addr.String(), b.Addr.String()) })
 }
 
-// Save implements dhcpd.Store: when it returns, the lease is on the disk.
-func (f *LeaseFile) Save(_ context.Context, l lease.Lease) error {
+// Save implements dhcpd.Store: when it returns, the leases are on the disk.
+func (f *LeaseFile) Save(_ context.Context, leases []lease.Lease) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.load(); err != nil {
 		return err
 	}
-	f.held[l.Addr] = l
+	for _, l := range leases {
+		f.held[l.Addr] = l
+	}
 	data, err := json.MarshalIndent(f.list(), "", " ")
 	if err != nil {
 		return err

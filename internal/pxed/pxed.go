@@ -43,10 +43,12 @@ type Options struct {
 	Socket     string          // unix socket of operators; "" for none
 	Token      string          // of operators; "" lets nobody in by token
 	Ledger     desk.Ledger     // where everything is kept
+	Members    desk.Members    // of the ledger; may be nil
 	Leases     dhcpd.Store     // where leases are kept; nil: nowhere
 	Discover   bool            // machines of no node may be started to report
 	Local      httpd.LocalBoot // how BIOS machines are sent to their disk
 	Log        *slog.Logger
+	Lines      dhcpd.Lines // below Log; may be nil
 	Progress   progress.Reporter
 	// Started is told the addresses of HTTP when everything is open.
 	Started func(addresses []netip.AddrPort)
@@ -109,7 +111,7 @@ func (s *server) check() error {
 // assemble puts desk, API, page and numbers together.
 func (s *server) assemble() error {
 	s.desk = desk.New(desk.Options{
-		Cluster: s.Cluster, Ledger: s.Ledger, Discover: s.Discover, Now: time.Now, Wake: s.wake, Log: s.Log,
+		Cluster: s.Cluster, Ledger: s.Ledger, Members: s.Members, Discover: s.Discover, Now: time.Now, Wake: s.wake, Log: s.Log,
 		Image: desk.Image{Name: s.build.Index.Name, Index: s.build.Digest, Plan: s.build.Index.Plan, Key: s.build.Key},
 	})
 	s.metrics = metrics.New(s.desk.States)

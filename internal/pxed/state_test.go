@@ -51,7 +51,7 @@ func TestLeasesSurvive(t *testing.T) {
 	}
 	l := lease.Lease{Addr: netip.MustParseAddr("10.0.0.9"), MAC: "52:54:00:00:00:09", State: lease.Bound, Expires: now.Add(time.Hour)}
 	for range 2 {
-		if err := f.Save(t.Context(), l); err != nil {
+		if err := f.Save(t.Context(), []lease.Lease{l}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,11 +54,11 @@ func (n *network) DHCP(firmware, gave string) {
 
 func (n *network) Load(context.Context) ([]lease.Lease, error) { return nil, nil }
 
-func (n *network) Save(_ context.Context, l lease.Lease) error {
+func (n *network) Save(_ context.Context, leases []lease.Lease) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.fail == nil {
-		n.saved = append(n.saved, l)
+		n.saved = append(n.saved, leases...)
 	}
 	return n.fail
 }

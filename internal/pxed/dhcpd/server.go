@@ -29,11 +29,19 @@ type Verdicts interface {
 	Verdict(ctx context.Context, c pxe.Client) (pxe.Verdict, error)
 }
 
-// Store keeps leases across restarts. Save returns once the lease is durable: no
-// client is told of an address that could be given to another after a crash.
+// Store keeps leases across restarts. Save returns once they are durable: no client
+// is told of an address that could be given to another after a crash. It keeps
+// nothing of the slice.
 type Store interface {
 	Load(ctx context.Context) ([]lease.Lease, error)
-	Save(ctx context.Context, l lease.Lease) error
+	Save(ctx context.Context, leases []lease.Lease) error
+}
+
+// Lines is what the log goes through: what is logged about the requests of a burst
+// is written together.
+type Lines interface {
+	Hold()
+	Release()
 }
 
 // Counters counts decisions for metrics.
@@ -48,6 +56,7 @@ type Config struct {
 	Store      Store    // nil: leases live as long as the process
 	Counters   Counters // may be nil
 	Log        *slog.Logger
+	Lines      Lines // below Log; may be nil
 }
 
 // Server is a set of open ports.

@@ -16,11 +16,12 @@ type Packet struct {
 	Data []byte
 }
 
-// Batch reads the datagrams that have arrived, and writes answers. Like those of a
-// Conversation, its reads block a thread. It is for one goroutine.
+// Batch reads the datagrams that have arrived, and writes answers, each with one
+// system call for all of them. Like those of a Conversation, its reads block a
+// thread. It is for one goroutine.
 type Batch struct {
 	fd      int
-	buffers [][]byte
+	in, out messages
 	packets []Packet
 }
 
@@ -31,7 +32,7 @@ func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Batch{fd: -1, packets: make([]Packet, 0, n)}
+	b := &Batch{fd: -1, packets: make([]Packet, 0, n), in: newMessages(n), out: newMessages(n)}
 	controlled := raw.Control(func(fd uintptr) {
 		if b.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			err = unix.SetNonblock(b.fd, false)
@@ -40,8 +41,8 @@ func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
 	if err := errors.Join(controlled, err); err != nil {
 		return nil, fmt.Errorf("taking over a port: %w", err)
 	}
-	for range n {
-		b.buffers = append(b.buffers, make([]byte, size))
+	for i := range n {
+		b.in.point(i, make([]byte, size))
 	}
 	return b, nil
 }
@@ -49,30 +50,35 @@ func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
 // Read waits for the next datagrams. They are valid until the next Read. Its error
 // is net.ErrClosed once a StopWith, of any batch of the port, has taken effect.
 func (b *Batch) Read() ([]Packet, error) {
+	n, err := b.in.receive(b.fd)
+	if err != nil {
+		return nil, err
+	}
 	b.packets = b.packets[:0]
-	for flags := 0; len(b.packets) < len(b.buffers); flags = unix.MSG_DONTWAIT {
-		buf := b.buffers[len(b.packets)]
-		n, from, err := unix.Recvfrom(b.fd, buf, flags)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil && len(b.packets) > 0: // nothing more is there; any other error will come again
-			return b.packets, nil
-		case err != nil:
-			return nil, err
-		}
-		at, ok := from.(*unix.SockaddrInet4)
+	for i := range n {
+		p, ok := b.in.packet(i)
 		if !ok { // no sender: the port was shut
 			return nil, net.ErrClosed
 		}
-		b.packets = append(b.packets, Packet{netip.AddrPortFrom(netip.AddrFrom4(at.Addr), uint16(at.Port)), buf[:n]})
+		b.packets = append(b.packets, p)
 	}
 	return b.packets, nil
 }
 
-// Write sends a datagram.
-func (b *Batch) Write(p Packet) error {
-	return unix.Sendto(b.fd, p.Data, 0, &unix.SockaddrInet4{Addr: p.Peer.Addr().As4(), Port: int(p.Peer.Port())})
+// Write sends datagrams until one of them cannot be sent. It returns how many were.
+func (b *Batch) Write(packets []Packet) (int, error) {
+	done := 0
+	for done < len(packets) {
+		n := min(len(packets)-done, len(b.out.headers))
+		for i, p := range packets[done : done+n] {
+			b.out.address(i, p)
+		}
+		sent, err := b.out.send(b.fd, n)
+		if done += sent; err != nil {
+			return done, err
+		}
+	}
+	return done, nil
 }
 
 // StopWith is as that of Conversation, for all batches of the port.
