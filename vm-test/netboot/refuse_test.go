@@ -24,6 +24,12 @@ func TestRefusals(t *testing.T) {
 	l := newLab(t)
 	s := l.serve(t, pxe.ModeDHCP)
 	t.Run("unarmed", func(t *testing.T) { refusedUnarmed(t, s, l.blank(t)) })
+	t.Run("unknown", func(t *testing.T) {
+		b := l.blank(t)
+		b.card, b.uuid = "52:54:00:12:34:99", uuidOfTwin
+		sentAway(t, s, b, "no node of the profile has MAC address "+b.card)
+		s.disarm(t)
+	})
 	for _, r := range []refusal{
 		{"wrong disk", func(_ *testing.T, b *box) { b.disks[0].Serial = "another-disk" }, "no disk is the system disk", true},
 		{"foreign data", func(t *testing.T, b *box) {
@@ -66,6 +72,7 @@ func refusedUnarmed(t *testing.T, s *server, b *box) {
 	v := b.powerOn(t)
 	s.logs(t, at, "msg=boot", "node="+nodeName, "gets=boot-disk")
 	why := sees(t, v, qemu.Like("slipway: n1")+`[^\n]*`)
+	s.told(t, at, nodeName, "n1 is not armed")
 	pull(t, v)
 	b.untouched(t, before)
 	if m := s.show(t); m.Boots == "" || m.Grant != nil {
