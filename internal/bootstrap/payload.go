@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -12,6 +11,7 @@ import (
 	bootgitops "github.com/slipway/slipway/internal/bootstrap/gitops"
 	"github.com/slipway/slipway/internal/bootstrap/parity"
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/payload/ciliumvalues"
 	"github.com/slipway/slipway/internal/payload/fluxsync"
 	"github.com/slipway/slipway/internal/payload/gitops"
@@ -146,11 +146,13 @@ type Verdicts map[string]parity.Verdict
 
 // Err is an error with the findings of all, or nil.
 func (v Verdicts) Err() error {
-	var errs []error
+	var all diag.List
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		errs = append(errs, v[name].Err())
+		for _, f := range v[name].Findings {
+			all.Add(f)
+		}
 	}
-	return errors.Join(errs...)
+	return all.Err()
 }
 
 // judge compares the repository with the releases: with the values that run, where

@@ -59,8 +59,8 @@ func (s Settings) active() error {
 		"set status: active in the profile, in git, when it is meant"))
 }
 
-// open decrypts the secrets and makes them unspeakable.
-func (s Settings) open(r *secrets.Redactor) (*secrets.File, secrets.Identities, error) {
+// unseal decrypts the secrets and makes them unspeakable.
+func (s Settings) unseal(r *secrets.Redactor) (*secrets.File, secrets.Identities, error) {
 	ids, err := s.identities()
 	if err != nil {
 		return nil, ids, err

@@ -1,0 +1,137 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/slipway/slipway/internal/bootstrap/chart"
+	"github.com/slipway/slipway/internal/bootstrap/kube"
+	"github.com/slipway/slipway/internal/bootstrap/ssh"
+	"github.com/slipway/slipway/internal/bootstrap/ssh/hostkey"
+	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/secrets"
+	"github.com/slipway/slipway/internal/sequence"
+)
+
+// Names of files in the state directory.
+const (
+	kubeconfigName = "kubeconfig"
+	lockName       = "run.lock"
+	snapshotsName  = "snapshots"
+)
+
+// Session holds the drivers of one command. They connect when they are first used.
+type Session struct {
+	Settings
+	Redactor *secrets.Redactor
+	hosts    map[string]*ssh.Host
+
+	mu   sync.Mutex
+	kube *kube.Client
+}
+
+// Login is how the nodes are logged in to.
+type Login struct {
+	Files     []string          // private keys; none means the usual ones and the agent
+	Addresses map[string]string // of nodes that get theirs by DHCP, by name
+	HostKeys  map[string][]string
+}
+
+// Start makes the drivers; nothing is sent yet.
+func Start(s Settings, l Login) (*Session, error) {
+	out := &Session{Settings: s, Redactor: &secrets.Redactor{}, hosts: map[string]*ssh.Host{}}
+	keys, err := ssh.Open(s.Getenv("SSH_AUTH_SOCK"), l.Files, ssh.DefaultFiles(s.Home))
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range s.Cluster.Nodes {
+		trusted, err := hostkey.Read(filepath.Join(s.State, hostkey.FileName), n.Name)
+		if err != nil {
+			return nil, err
+		}
+		user := s.Cluster.Access.Users[0]
+		out.hosts[n.Name] = ssh.New(ssh.Options{
+			Node: n.Name, Address: address(n, l), User: user.Name, Authorized: user.Keys,
+			HostKeys: hostkey.Choose(nil, l.HostKeys[n.Name], trusted), Login: keys, Redact: out.Redactor.Text,
+		})
+	}
+	return out, nil
+}
+
+// Close ends all connections.
+func (s *Session) Close() error {
+	var errs []error
+	for _, h := range s.hosts {
+		errs = append(errs, h.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// sshPort is where sshd of a node listens.
+const sshPort = 22
+
+// address is where a node is reached: what was said, else the first address of the
+// profile.
+func address(n cluster.Node, l Login) string {
+	host := l.Addresses[n.Name]
+	for _, i := range n.Interfaces {
+		if host == "" && len(i.Addresses) > 0 {
+			host = i.Addresses[0].Addr().String()
+		}
+	}
+	if _, _, err := net.SplitHostPort(host); err == nil {
+		return host
+	}
+	return net.JoinHostPort(host, strconv.Itoa(sshPort))
+}
+
+// open gives the client of the API server: by the kubeconfig in the state
+// directory, or that of a server. Before there is either it is sequence.ErrUnseen.
+func (s *Session) open(ctx context.Context) (*kube.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kube != nil {
+		return s.kube, nil
+	}
+	path := filepath.Join(s.State, kubeconfigName)
+	data, err := os.ReadFile(path)
+	if missing(err) {
+		return nil, sequence.ErrUnseen
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := kube.New(data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s.kube = c
+	return c, nil
+}
+
+// running are the values of the releases that run, by name.
+func (s *Session) running(ctx context.Context, p *Payload) (map[string]map[string]any, error) {
+	k, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]any{}
+	for _, r := range p.releases(s.Cluster) {
+		is, err := (chart.Client{Kube: k}).Status(ctx, r.Name, r.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		if !is.Found {
+			return nil, diag.WithHint(fmt.Errorf("the cluster has no release %s", r), "bootstrap up installs it; --offline compares with the profile")
+		}
+		out[r.Name] = is.Values
+	}
+	return out, nil
+}
