@@ -19,21 +19,37 @@ type Runner struct {
 // something. It ends at the first step that refuses.
 func (r Runner) Plan(ctx context.Context, steps []Step) (pending int, err error) {
 	for _, s := range steps {
-		changes, unseen, err := r.foresee(ctx, s)
-		switch {
-		case err != nil:
+		does, err := r.plan(ctx, s)
+		if err != nil {
 			r.tell(s, Event{Kind: Failed, Words: err.Error()})
 			return pending, stepError(s, err)
-		case len(changes) == 0:
-			r.tell(s, Event{Kind: Skipped})
-		case s.Watch:
-			r.tell(s, Event{Kind: Drifted, Changes: changes})
-		default:
+		}
+		if does {
 			pending++
-			r.tell(s, Event{Kind: Planned, Changes: changes, Unseen: unseen})
 		}
 	}
 	return pending, nil
+}
+
+func (r Runner) plan(ctx context.Context, s Step) (does bool, err error) {
+	changes, unseen, err := r.foresee(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	if len(changes) == 0 {
+		r.tell(s, Event{Kind: Skipped})
+		return false, nil
+	}
+	watched, err := s.watched(ctx)
+	if err != nil {
+		return false, err
+	}
+	if watched {
+		r.tell(s, Event{Kind: Drifted, Changes: changes})
+		return false, nil
+	}
+	r.tell(s, Event{Kind: Planned, Changes: changes, Unseen: unseen})
+	return true, nil
 }
 
 func (r Runner) foresee(ctx context.Context, s Step) (changes []Change, unseen bool, err error) {
@@ -72,7 +88,9 @@ func (r Runner) step(ctx context.Context, s Step) (acted bool, err error) {
 		r.tell(s, Event{Kind: Skipped})
 		return false, nil
 	}
-	if s.Watch {
+	if watched, err := s.watched(ctx); err != nil {
+		return false, err
+	} else if watched {
 		r.tell(s, Event{Kind: Drifted, Changes: changes})
 		return false, nil
 	}

@@ -123,7 +123,7 @@ func TestRunStops(t *testing.T) {
 func TestWatch(t *testing.T) {
 	var events []string
 	w := &world{truth: []string{"b"}}
-	watch := func(s *Step) { s.Watch = true }
+	watch := func(s *Step) { s.Watch = func(context.Context) (bool, error) { return true, nil } }
 	steps := []Step{w.step("a", watch), w.step("b", watch)}
 	if pending, err := runner(&events).Plan(t.Context(), steps); pending != 0 || err != nil {
 		t.Errorf("a plan has %d to do, %v", pending, err)

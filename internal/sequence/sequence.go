@@ -47,11 +47,19 @@ type Step struct {
 	Observe func(context.Context) ([]Change, error)
 	// Do makes it true. A step without Do only checks.
 	Do func(context.Context, Tell) error
-	// Watch makes a step that only reports what it would change: somebody else owns it
-	// by now.
-	Watch bool
+	// Watch says whether somebody else owns what the step is about by now; it then only
+	// reports what it would change. It is asked when there is something.
+	Watch func(context.Context) (bool, error)
 	// Blind is what the step will do when all before it was done by the same run.
 	Blind []Change
+}
+
+// watched asks whether a step only watches.
+func (s Step) watched(ctx context.Context) (bool, error) {
+	if s.Watch == nil {
+		return false, nil
+	}
+	return s.Watch(ctx)
 }
 
 // Of makes a step of three parts that share what was observed: observe looks, plan
