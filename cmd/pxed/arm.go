@@ -10,6 +10,7 @@ import (
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/machine"
+	"github.com/slipway/slipway/internal/machine/life"
 	"github.com/slipway/slipway/internal/pxed/client"
 	"github.com/slipway/slipway/internal/pxed/desk"
 )
@@ -38,24 +39,22 @@ says; --data decides otherwise for all of them.`,
 	f.StringVar(&sanitize, "sanitize", "", "destroy old content of the system disk first: auto, discard or zero")
 	f.DurationVar(&expires, "expires", desk.DefaultValidity, "how long the machine may take to come")
 	f.StringVar(&data, "data", "", "all data disks: keep or wipe (default: as the profile says)")
-	f.IntVar(&o.Tries, "tries", 0, "how often it may be started into the installer (default 3)")
+	f.IntVar(&o.Tries, "tries", life.DefaultTries, "how often it may be started into the installer")
 	f.BoolVar(&o.Replace, "replace", false, "also when the node is being imaged right now")
 	f.StringVar(&o.ID, "id", "", "key of this arming: the same again changes nothing")
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
-		if err := checkArm(sanitize, data, expires); err != nil {
-			return cli.UsageError(cmd, err)
+	return answer(cmd, func(ctx context.Context, c *client.Client, args []string) (desk.Machine, error) {
+		if err := checkArm(sanitize, data, expires, o.Tries); err != nil {
+			return desk.Machine{}, cli.UsageError(cmd, err)
 		}
 		o.Sanitize, o.Data, o.Seconds = machine.Sanitize(sanitize), cluster.Policy(data), int64(expires/time.Second)
-		m, err := c.Arm(cmd.Context(), args[0], o)
-		if err != nil {
-			return err
-		}
-		return printMachine(cmd.OutOrStdout(), m, format)
-	})
+		return c.Arm(ctx, args[0], o)
+	}, printMachine)
 }
 
-func checkArm(sanitize, data string, expires time.Duration) error {
+func checkArm(sanitize, data string, expires time.Duration, tries int) error {
 	switch {
+	case tries < 1 || tries > life.MaxTries:
+		return fmt.Errorf("%d tries: from 1 to %d are possible", tries, life.MaxTries)
 	case !oneOf(sanitize, append(machine.Sanitize("").Values(), "")):
 		return fmt.Errorf("unknown way to sanitize %q (auto, discard or zero)", sanitize)
 	case !oneOf(data, append(cluster.Policy("").Values(), "")):
@@ -92,11 +91,7 @@ func onNode(name, short, long string, do func(*client.Client, context.Context, s
 	cmd := &cobra.Command{
 		Use: name + " NODE", Short: short, Long: long, Example: "  pxed " + name + " n1", Args: cli.Args(cobra.ExactArgs(1)),
 	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
-		m, err := do(c, cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		return printMachine(cmd.OutOrStdout(), m, format)
-	})
+	return answer(cmd, func(ctx context.Context, c *client.Client, args []string) (desk.Machine, error) {
+		return do(c, ctx, args[0])
+	}, printMachine)
 }

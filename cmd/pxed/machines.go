@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -23,6 +26,9 @@ func ask(cmd *cobra.Command, do func(*cobra.Command, *client.Client, []string, c
 	c.add(cmd)
 	format := cli.OutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return cli.UsageError(cmd, errors.New("an empty word names nothing"))
+		}
 		pxed, err := c.open()
 		if err != nil {
 			return err
@@ -32,24 +38,30 @@ func ask(cmd *cobra.Command, do func(*cobra.Command, *client.Client, []string, c
 	return cmd
 }
 
+// answer makes a command that asks for one thing, and shows it as text or JSON.
+func answer[T any](cmd *cobra.Command, get func(context.Context, *client.Client, []string) (T, error), text func(io.Writer, T) error) *cobra.Command {
+	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
+		v, err := get(cmd.Context(), c, args)
+		if err != nil {
+			return err
+		}
+		if format == cli.JSON {
+			return cli.WriteJSON(cmd.OutOrStdout(), v)
+		}
+		return text(cmd.OutOrStdout(), v)
+	})
+}
+
 func newMachinesCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return answer(&cobra.Command{
 		Use:     "machines",
 		Short:   "list machines, their nodes and states",
 		Long:    "machines lists every machine that was seen, and each node of the profile whose\nmachine was not.",
 		Example: "  pxed machines\n  pxed machines -o json",
 		Args:    cli.Args(cobra.NoArgs),
-	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, _ []string, format cli.Output) error {
-		list, err := c.Machines(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if format == cli.JSON {
-			return cli.WriteJSON(cmd.OutOrStdout(), list)
-		}
-		return printMachines(cmd.OutOrStdout(), list)
-	})
+	}, func(ctx context.Context, c *client.Client, _ []string) ([]desk.Machine, error) {
+		return c.Machines(ctx)
+	}, printMachines)
 }
 
 func printMachines(w io.Writer, list []desk.Machine) error {
@@ -94,7 +106,7 @@ func seen(m desk.Machine) string {
 }
 
 func newShowCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return answer(&cobra.Command{
 		Use:   "show MACHINE",
 		Short: "show all that is known of one machine",
 		Long: `show tells all about one machine: what it is, what it consists of, what it gets
@@ -102,21 +114,13 @@ when it boots from the network, and why. MACHINE is a node, a MAC address, a
 serial number, or the machine's key.`,
 		Example: "  pxed show n1\n  pxed show 52:54:00:12:34:56 -o json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
-	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
-		m, err := c.Machine(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		return printMachine(cmd.OutOrStdout(), m, format)
-	})
+	}, func(ctx context.Context, c *client.Client, args []string) (desk.Machine, error) {
+		return c.Machine(ctx, args[0])
+	}, printMachine)
 }
 
 // printMachine shows a machine, also as the answer of commands that change it.
-func printMachine(w io.Writer, m desk.Machine, format cli.Output) error {
-	if format == cli.JSON {
-		return cli.WriteJSON(w, m)
-	}
+func printMachine(w io.Writer, m desk.Machine) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, value string) {
 		if value != "" {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,7 +17,7 @@ import (
 )
 
 func newBindCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return answer(&cobra.Command{
 		Use:   "bind MACHINE NODE",
 		Short: "check that a machine is a node, or tell what the profile lacks",
 		Long: `bind looks once more at which node a machine is. What a machine is, the profile
@@ -23,58 +25,50 @@ says, by MAC address or serial number; when it is not the node that is wanted, t
 answer is what to write into the profile.`,
 		Example: "  pxed bind 52:54:00:99:99:99 n1",
 		Args:    cli.Args(cobra.ExactArgs(2)),
-	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
-		m, err := c.Bind(cmd.Context(), args[0], args[1])
-		if err != nil {
-			return err
-		}
-		return printMachine(cmd.OutOrStdout(), m, format)
-	})
+	}, func(ctx context.Context, c *client.Client, args []string) (desk.Machine, error) {
+		return c.Bind(ctx, args[0], args[1])
+	}, printMachine)
+}
+
+// forgotten is the answer of forget.
+type forgotten struct {
+	Forgotten string `json:"forgotten"`
 }
 
 func newForgetCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return answer(&cobra.Command{
 		Use:     "forget MACHINE",
 		Short:   "drop the record of a machine that is gone",
 		Long:    "forget drops what is known of a machine: one that was replaced, or whose address\nanother one has now. A machine that is armed is not forgotten.",
 		Example: "  pxed forget 52:54:00:99:99:99",
 		Args:    cli.Args(cobra.ExactArgs(1)),
-	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
-		if err := c.Forget(cmd.Context(), args[0]); err != nil {
-			return err
-		}
-		if format == cli.JSON {
-			return cli.WriteJSON(cmd.OutOrStdout(), struct {
-				Forgotten string `json:"forgotten"`
-			}{args[0]})
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is forgotten\n", args[0])
-		return nil
+	}, func(ctx context.Context, c *client.Client, args []string) (forgotten, error) {
+		return forgotten{args[0]}, c.Forget(ctx, args[0])
+	}, func(w io.Writer, f forgotten) error {
+		_, err := fmt.Fprintf(w, "%s is forgotten\n", f.Forgotten)
+		return err
 	})
 }
 
+// called is the answer of wake.
+type called struct {
+	node string
+	Sent []string `json:"sent"`
+}
+
 func newWakeCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return answer(&cobra.Command{
 		Use:     "wake NODE",
 		Short:   "switch the machine of a node on (Wake-on-LAN)",
 		Long:    "wake sends Wake-on-LAN packets to the MAC addresses of a node, out of every\ninterface that pxed serves. Whether the machine wakes up, its firmware decides.",
 		Example: "  pxed wake n1",
 		Args:    cli.Args(cobra.ExactArgs(1)),
-	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, args []string, format cli.Output) error {
-		sent, err := c.Wake(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		if format == cli.JSON {
-			return cli.WriteJSON(cmd.OutOrStdout(), struct {
-				Sent []string `json:"sent"`
-			}{sent})
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "called %s at %s\n", args[0], strings.Join(sent, ", "))
-		return nil
+	}, func(ctx context.Context, c *client.Client, args []string) (called, error) {
+		sent, err := c.Wake(ctx, args[0])
+		return called{args[0], sent}, err
+	}, func(w io.Writer, x called) error {
+		_, err := fmt.Fprintf(w, "called %s at %s\n", x.node, strings.Join(x.Sent, ", "))
+		return err
 	})
 }
 
@@ -125,24 +119,17 @@ func printEvent(cmd *cobra.Command, e desk.Event, format cli.Output) error {
 }
 
 func newStatusCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return answer(&cobra.Command{
 		Use:     "status",
 		Short:   "show what the running pxed serves",
 		Example: "  pxed status -o json",
 		Args:    cli.Args(cobra.NoArgs),
-	}
-	return ask(cmd, func(cmd *cobra.Command, c *client.Client, _ []string, format cli.Output) error {
-		st, err := c.Status(cmd.Context())
-		if err != nil {
+	}, func(ctx context.Context, c *client.Client, _ []string) (desk.Status, error) { return c.Status(ctx) },
+		func(w io.Writer, st desk.Status) error {
+			_, err := fmt.Fprintf(w, "environment  %s (%s)\ncluster      %s: %s\nimage        %s %s\ndiscovery    %v\n",
+				st.Environment, st.Status, st.Cluster, strings.Join(st.Nodes, ", "), st.Image.Name, st.Image.Index.Short(), st.Discover)
 			return err
-		}
-		if format == cli.JSON {
-			return cli.WriteJSON(cmd.OutOrStdout(), st)
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "environment  %s (%s)\ncluster      %s: %s\nimage        %s %s\ndiscovery    %v\n",
-			st.Environment, st.Status, st.Cluster, strings.Join(st.Nodes, ", "), st.Image.Name, st.Image.Index.Short(), st.Discover)
-		return err
-	})
+		})
 }
 
 func newTokenCmd() *cobra.Command {

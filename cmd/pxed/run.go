@@ -32,7 +32,7 @@ data, 4 timed out.`,
 	}
 	root.AddCommand(newServeCmd(), newTokenCmd())
 	for _, cmd := range []*cobra.Command{
-		newMachinesCmd(), newShowCmd(), newArmCmd(), newRearmCmd(), newDisarmCmd(), newBindCmd(), newForgetCmd(), newWakeCmd(), newEventsCmd(), newStatusCmd(),
+		newMachinesCmd(), newShowCmd(), newArmCmd(), newRearmCmd(), newDisarmCmd(), newBindCmd(), newForgetCmd(), newWakeCmd(), newEventsCmd(), newStatusCmd(), newMembersCmd(),
 	} {
 		root.AddCommand(cmd)
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,7 +115,7 @@ func runServe(cmd *cobra.Command, f serveFlags) error {
 		return err
 	}
 	kept := keep.Ledger{Ledger: l}
-	o.Ledger, o.Members = kept, kept
+	o.Ledger, o.Members, o.Book = kept, kept, keep.Book{Ledger: l}
 	o.Started = func(addresses []netip.AddrPort) { greet(cmd.OutOrStdout(), o, addresses) }
 	return errors.Join(pxed.Serve(cmd.Context(), o), l.Close())
 }
@@ -135,7 +136,7 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 		return pxed.Options{}, err
 	}
 	o := pxed.Options{
-		Cluster: p.Cluster, Image: f.image, Interfaces: f.interfaces, HTTP: f.http, Socket: f.socket,
+		Cluster: p.Cluster, Image: f.image, Interfaces: distinct(f.interfaces), HTTP: f.http, Socket: f.socket,
 		Mode: pxe.Mode(f.mode), Local: httpd.LocalBoot(f.bios), Discover: f.discover, Progress: progress.Nop{},
 	}
 	if o.Image == "" {
@@ -150,6 +151,9 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	if o.Also, err = baseURLs(f.also); err != nil {
 		return o, err
 	}
+	if f.pool != "" && o.Mode != pxe.ModeDHCP {
+		return o, usage(errors.New("--pool has a meaning only with --mode dhcp: a proxy gives no addresses"))
+	}
 	if f.pool != "" {
 		if o.Pool, err = pxed.ParsePool(f.pool); err != nil {
 			return o, err
@@ -162,6 +166,17 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	}
 	o.Key, err = readKey(f.key)
 	return o, err
+}
+
+// distinct leaves out what was named before.
+func distinct(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // baseURLs are http://HOST:PORT, as kernel arguments take them.
@@ -212,7 +227,7 @@ func readKey(path string) (ed25519.PublicKey, error) {
 	}
 	key, err := artifact.ParseKey(text)
 	if err != nil {
-		return nil, exit.With(exit.Usage, fmt.Errorf("public key %s: %w", path, err))
+		return nil, exit.With(exit.Usage, diag.WithHint(fmt.Errorf("public key %s: %w", path, err), "the public half is one line, in a file that ends in .pub"))
 	}
 	return key, nil
 }

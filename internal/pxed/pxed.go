@@ -110,8 +110,12 @@ func (s *server) check() error {
 
 // assemble puts desk, API, page and numbers together.
 func (s *server) assemble() error {
+	var wake func(context.Context, cluster.MAC) error
+	if len(s.nets) > 0 {
+		wake = s.wake
+	}
 	s.desk = desk.New(desk.Options{
-		Cluster: s.Cluster, Ledger: s.Ledger, Members: s.Members, Discover: s.Discover, Now: time.Now, Wake: s.wake, Log: s.Log,
+		Cluster: s.Cluster, Ledger: s.Ledger, Members: s.Members, Discover: s.Discover, Now: time.Now, Wake: wake, Log: s.Log,
 		Image: desk.Image{Name: s.build.Index.Name, Index: s.build.Digest, Plan: s.build.Index.Plan, Key: s.build.Key},
 	})
 	s.metrics = metrics.New(s.desk.States)
@@ -150,9 +154,6 @@ func (s *server) wake(ctx context.Context, mac cluster.MAC) error {
 		if err := wol.Wake(ctx, n.name, mac); err != nil {
 			return err
 		}
-	}
-	if len(s.nets) == 0 {
-		return diag.WithHint(fmt.Errorf("no interface to wake %s from", mac), "start pxed with -i IFACE")
 	}
 	return nil
 }

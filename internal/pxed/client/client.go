@@ -21,6 +21,7 @@ import (
 
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
+	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/pxed/desk"
 )
 
@@ -34,6 +35,9 @@ type Client struct {
 
 // patience bounds one question, but for events, which have no end.
 const patience = 30 * time.Second
+
+// notPxed is the hint for an answer that no pxed gives.
+const notPxed = "is it a pxed that answers there, and nothing in between?"
 
 // maxAnswer bounds an answer, bytes.
 const maxAnswer = 64 << 20
@@ -125,6 +129,24 @@ func (c *Client) Forget(ctx context.Context, machine string) error {
 func (c *Client) Status(ctx context.Context) (desk.Status, error) {
 	var s desk.Status
 	return s, c.ask(ctx, http.MethodGet, "/api/v1/status", nil, &s)
+}
+
+// Members lists those that hold the ledger.
+func (c *Client) Members(ctx context.Context) ([]desk.Member, error) {
+	return c.members(ctx, http.MethodGet, "/api/v1/members")
+}
+
+// RemoveMember takes a dead member out of the ledger; it gives those that are left.
+func (c *Client) RemoveMember(ctx context.Context, address string) ([]desk.Member, error) {
+	return c.members(ctx, http.MethodDelete, "/api/v1/members/"+url.PathEscape(address))
+}
+
+func (c *Client) members(ctx context.Context, method, path string) ([]desk.Member, error) {
+	var out struct {
+		Members []desk.Member `json:"members"`
+	}
+	err := c.ask(ctx, method, path, nil, &out)
+	return out.Members, err
 }
 
 // Events are those after a cursor; -1 gives none, only the cursor to go on with.
@@ -225,7 +247,7 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 		return refusal(answer)
 	}
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", c.where, err)
+		return diag.WithHint(fmt.Errorf("reading the answer of %s: %w", c.where, err), notPxed)
 	}
 	return nil
 }
@@ -241,9 +263,9 @@ func (c *Client) unreachable(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return diag.WithHint(fmt.Errorf("no permission to talk to the pxed on %s", c.where), "run as root or as the user who runs pxed, or use --server and --token-file")
 	case errors.Is(err, context.DeadlineExceeded):
-		return exit.With(exit.Timeout, fmt.Errorf("pxed on %s did not answer within %s", c.where, patience))
+		return exit.With(exit.Timeout, diag.WithHint(fmt.Errorf("pxed on %s did not answer within %s", c.where, patience), "look at its log, and at /healthz: the ledger may have no majority"))
 	}
-	return fmt.Errorf("asking pxed on %s: %w", c.where, err)
+	return diag.WithHint(fmt.Errorf("asking pxed on %s: %w", c.where, err), "is the address right, and does pxed run there? it says where it serves when it starts")
 }
 
 // refusal reads why not. What protects data has an exit code of its own.
@@ -251,17 +273,39 @@ func refusal(answer *http.Response) error {
 	var e struct{ Error, Hint, Code string }
 	body, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 	if err != nil || json.Unmarshal(body, &e) != nil || e.Error == "" {
-		return fmt.Errorf("pxed answered %s", answer.Status)
+		return diag.WithHint(fmt.Errorf("the answer was %s, without a reason", answer.Status), notPxed)
 	}
 	err = &Refused{Status: answer.StatusCode, Code: e.Code, Reason: e.Error}
-	if e.Hint != "" {
-		err = diag.WithHint(err, e.Hint)
+	if hint := hintOf(answer, e.Code, e.Hint); hint != "" {
+		err = diag.WithHint(err, hint)
 	}
-	switch answer.StatusCode {
+	return exit.With(codeOf(answer.StatusCode, e.Code), err)
+}
+
+// hintOf is what a person at a command line can do: that a header is missing is of
+// no use to one.
+func hintOf(answer *http.Response, code, hint string) string {
+	switch {
+	case code != "unauthorized":
+		return hint
+	case answer.Request.Header.Get("Authorization") == "":
+		return "run as root or as the user who runs pxed, or use --server and --token-file"
+	}
+	return "the token is not that of this pxed: copy what pxed token prints where it runs into a file (mode 0600), and name it with --token-file"
+}
+
+// codeOf is the exit code of a refusal. What protects data has one of its own, and
+// a name that there is not is the same mistake everywhere.
+func codeOf(status int, code string) exit.Code {
+	switch machine.Code(code) {
+	case desk.CodeNoNode, desk.CodeNoMachine, desk.CodeNoMember:
+		return exit.Usage
+	}
+	switch status {
 	case http.StatusForbidden, http.StatusConflict:
-		return exit.With(exit.Refused, err)
+		return exit.Refused
 	case http.StatusBadRequest:
-		return exit.With(exit.Usage, err)
+		return exit.Usage
 	}
-	return err
+	return exit.Failed
 }

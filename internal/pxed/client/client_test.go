@@ -65,9 +65,12 @@ func TestRefusals(t *testing.T) {
 		{403, `{"error":"design-only","hint":"set it active","code":"design"}`, "design-only", "set it active", exit.Refused},
 		{409, `{"error":"two machines","code":"conflict"}`, "two machines", "", exit.Refused},
 		{400, `{"error":"bad","code":"order"}`, "bad", "", exit.Usage},
-		{404, `{"error":"no n9","code":"no-such-node"}`, "no n9", "", exit.Failed},
-		{502, `<html>`, "pxed answered 502 Bad Gateway", "", exit.Failed},
-		{200, `<html>`, "reading the answer of", "", exit.Failed},
+		{404, `{"error":"no n9","code":"no-such-node"}`, "no n9", "", exit.Usage},
+		{404, `{"error":"nothing at /x","hint":"see","code":"not-found"}`, "nothing at /x", "see", exit.Failed},
+		{401, `{"error":"this needs the token","hint":"send a header","code":"unauthorized"}`, "this needs the token",
+			"the token is not that of this pxed: copy what pxed token prints where it runs into a file (mode 0600), and name it with --token-file", exit.Failed},
+		{502, `<html>`, "the answer was 502 Bad Gateway", notPxed, exit.Failed},
+		{200, `<html>`, "reading the answer of", notPxed, exit.Failed},
 	} {
 		status, body = want.status, want.body
 		_, err := c.Arm(t.Context(), "n1", desk.Order{})
@@ -86,8 +89,15 @@ func TestNobodyAnswers(t *testing.T) {
 		t.Error("following nobody is no error")
 	}
 	for _, url := range []string{"", "pxed:8080", "ftp://h", "http://"} {
-		if _, err := Remote(url, ""); exit.Of(err) != exit.Usage {
+		if _, err := Remote(url, ""); exit.Of(err) != exit.Usage || diag.HintOf(err) == "" {
 			t.Errorf("%q: %v", url, err)
 		}
+	}
+	remote, err := Remote("http://no-such-host.invalid:1", "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := remote.Machines(t.Context()); err == nil || diag.HintOf(err) == "" {
+		t.Errorf("a host that is not there: %v", err)
 	}
 }

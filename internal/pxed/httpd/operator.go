@@ -76,6 +76,22 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) {
 	s.reply(w, r, struct{}{}, s.desk.Forget(r.Context(), r.PathValue("name")))
 }
 
+func (s *Server) listMembers(w http.ResponseWriter, r *http.Request) {
+	list, err := s.desk.Members(r.Context())
+	s.replyMembers(w, r, list, err)
+}
+
+func (s *Server) removeMember(w http.ResponseWriter, r *http.Request) {
+	list, err := s.desk.RemoveMember(r.Context(), r.PathValue("address"))
+	s.replyMembers(w, r, list, err)
+}
+
+func (s *Server) replyMembers(w http.ResponseWriter, r *http.Request, list []desk.Member, err error) {
+	s.reply(w, r, struct {
+		Members []desk.Member `json:"members"`
+	}{list}, err)
+}
+
 func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	st, err := s.desk.Status(r.Context())
 	s.reply(w, r, st, err)

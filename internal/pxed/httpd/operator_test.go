@@ -3,6 +3,7 @@ package httpd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/machine/life"
 	"github.com/slipway/slipway/internal/pxed/desk"
@@ -21,6 +23,7 @@ import (
 var operatorRoutes = []string{
 	"GET /api/v1/machines", "GET /api/v1/machines/n1", "POST /api/v1/nodes/n1/arm", "POST /api/v1/nodes/n1/rearm", "POST /api/v1/nodes/n1/disarm",
 	"POST /api/v1/nodes/n1/wake", "POST /api/v1/machines/n1/bind", "DELETE /api/v1/machines/n1", "GET /api/v1/events", "GET /api/v1/status",
+	"GET /api/v1/members", "DELETE /api/v1/members/10.0.0.1:9000",
 }
 
 func TestOperatorsNeedTheToken(t *testing.T) {
@@ -191,5 +194,91 @@ func TestTooManyRequestsOfOneAddress(t *testing.T) {
 	now.Pass(time.Minute)
 	if status, _ := l.do("GET", machine.PathTicket, "x", nil); status != http.StatusUnauthorized {
 		t.Errorf("after a minute: %d", status)
+	}
+}
+
+// fakeMembers is a ledger of three, the third of which is dead.
+type fakeMembers struct{ gone []string }
+
+func (f *fakeMembers) Members(context.Context) ([]desk.Member, error) {
+	all := []desk.Member{{Address: "10.0.0.1:9000", Role: "voter", Leader: true, Self: true, Answers: true}, {Address: "10.0.0.2:9000", Role: "voter", Answers: true}}
+	if len(f.gone) == 0 {
+		all = append(all, desk.Member{Address: "10.0.0.3:9000", Role: "voter"})
+	}
+	return all, nil
+}
+
+func (f *fakeMembers) Remove(_ context.Context, address string) error {
+	switch address {
+	case "10.0.0.3:9000":
+		f.gone = append(f.gone, address)
+		return nil
+	case "10.0.0.2:9000":
+		return &machine.Refusal{Code: desk.CodeStays, Reason: "it is alive", Hint: "stop it first"}
+	}
+	return &machine.Refusal{Code: desk.CodeNoMember, Reason: "not in the ledger", Hint: "its members are …"}
+}
+
+func TestMembers(t *testing.T) {
+	fake := &fakeMembers{}
+	l := newLab(t, func(d *desk.Options, _ *Options) { d.Members = fake })
+	type members struct{ Members []desk.Member }
+	if got := want[members](l, "GET", "/api/v1/members", operatorToken, nil); len(got.Members) != 3 || !got.Members[0].Leader || got.Members[2].Answers {
+		t.Errorf("%+v", got)
+	}
+	l.refused(http.StatusConflict, "member-stays", "alive", "DELETE", "/api/v1/members/10.0.0.2:9000", operatorToken, nil)
+	l.refused(http.StatusNotFound, "no-such-member", "not in the ledger", "DELETE", "/api/v1/members/10.0.0.9:9000", operatorToken, nil)
+	if got := want[members](l, "DELETE", "/api/v1/members/10.0.0.3:9000", operatorToken, nil); len(got.Members) != 2 || len(fake.gone) != 1 {
+		t.Errorf("%+v", got)
+	}
+	l.inEvents("", "10.0.0.3:9000 is no member of the ledger any more")
+	l.inEvents("member-stays", "alive")
+
+	alone := newLab(t)
+	if status, text := alone.do("GET", "/api/v1/members", operatorToken, nil); status != http.StatusBadRequest || !strings.Contains(text, "no members") {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// Whatever is asked for, the answer is one that a program understands.
+func TestUnknownPathsAndMethods(t *testing.T) {
+	l := newLab(t)
+	for _, tt := range []struct {
+		method, path, allow string
+		status              int
+	}{
+		{"GET", "/nowhere", "", http.StatusNotFound},
+		{"GET", "/api/v1/machines/", "", http.StatusNotFound},
+		{"POST", "/api/v2/machines", "", http.StatusNotFound},
+		{"GET", "/api/v1/nodes/n1/arm", "POST", http.StatusMethodNotAllowed},
+		{"PUT", "/api/v1/machines/n1", "GET, DELETE", http.StatusMethodNotAllowed},
+		{"DELETE", machine.PathBoot, "GET", http.StatusMethodNotAllowed},
+		{"GET", machine.PathReceipt, "POST", http.StatusMethodNotAllowed},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), tt.method, l.url+tt.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := l.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e Error
+		err = json.NewDecoder(answer.Body).Decode(&e)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != tt.status || e.Error == "" || e.Hint == "" || e.Code == "" || answer.Header.Get("Allow") != tt.allow {
+			t.Errorf("%s %s: %d, Allow %q, %+v, %v", tt.method, tt.path, answer.StatusCode, answer.Header.Get("Allow"), e, err)
+		}
+	}
+}
+
+// The hint of who could not do it comes through.
+func TestErrorsKeepTheirHint(t *testing.T) {
+	l := newLab(t, func(d *desk.Options, _ *Options) {
+		d.Wake = func(context.Context, cluster.MAC) error { return diag.WithHint(errors.New("eth7 is gone"), "plug it in") }
+	})
+	status, text := l.do("POST", "/api/v1/nodes/n1/wake", operatorToken, nil)
+	if status != http.StatusServiceUnavailable || !strings.Contains(text, "eth7 is gone") || !strings.Contains(text, `"hint":"plug it in"`) {
+		t.Errorf("%d %s", status, text)
 	}
 }

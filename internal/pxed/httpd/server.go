@@ -94,6 +94,8 @@ func (s *Server) routes(o Options) {
 	s.mux.HandleFunc("DELETE /api/v1/machines/{name}", s.operator(s.forget))
 	s.mux.HandleFunc("GET /api/v1/events", s.operator(s.events))
 	s.mux.HandleFunc("GET /api/v1/status", s.operator(s.status))
+	s.mux.HandleFunc("GET /api/v1/members", s.operator(s.listMembers))
+	s.mux.HandleFunc("DELETE /api/v1/members/{address}", s.operator(s.removeMember))
 
 	s.mux.HandleFunc("GET /healthz", s.health)
 	if o.Metrics != nil {
@@ -103,6 +105,7 @@ func (s *Server) routes(o Options) {
 		s.mux.Handle("GET /{$}", o.Page)
 		s.mux.Handle("GET /page/", o.Page)
 	}
+	s.mux.HandleFunc("/", s.unknown)
 }
 
 // ServeHTTP implements http.Handler.

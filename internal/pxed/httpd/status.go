@@ -1,9 +1,11 @@
 package httpd
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
+	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/pxed/desk"
 )
@@ -17,7 +19,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	s.log.Error("cannot answer", "path", r.URL.Path, "error", err)
-	s.refuse(w, r, refusal{http.StatusServiceUnavailable, "unavailable", "pxed cannot decide now: " + err.Error(), "ask again in a moment; if it stays so, look at pxed's log"})
+	hint := cmp.Or(diag.HintOf(err), "ask again in a moment; if it stays so, look at pxed's log")
+	s.refuse(w, r, refusal{http.StatusServiceUnavailable, "unavailable", "pxed cannot decide now: " + err.Error(), hint})
 }
 
 // statusOf gives each kind of refusal its HTTP status. 409 to progress means
@@ -28,7 +31,7 @@ func statusOf(c machine.Code) int {
 		return http.StatusUnauthorized
 	case machine.CodeUsed, machine.CodeExpired, machine.CodeSuperseded, machine.CodeTaken:
 		return http.StatusGone
-	case desk.CodeNoNode, desk.CodeNoMachine:
+	case desk.CodeNoNode, desk.CodeNoMachine, desk.CodeNoMember:
 		return http.StatusNotFound
 	case machine.CodeDesignOnly:
 		return http.StatusForbidden

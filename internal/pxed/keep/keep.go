@@ -3,8 +3,11 @@ package keep
 
 import (
 	"context"
+	"errors"
 
+	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/ledger"
+	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/machine/life"
 	"github.com/slipway/slipway/internal/pxed/desk"
 )
@@ -32,4 +35,26 @@ func (l Ledger) Events(ctx context.Context, after int64, limit int) ([]desk.Even
 		out = append(out, desk.Event(e))
 	}
 	return out, err
+}
+
+// Members implements desk.Members.
+func (l Ledger) Members(ctx context.Context) ([]desk.Member, error) {
+	list, err := l.Ledger.Members(ctx)
+	out := make([]desk.Member, 0, len(list))
+	for _, m := range list {
+		out = append(out, desk.Member{Address: m.Address, Role: m.Role, Leader: m.Leader, Self: m.Self, Answers: m.Answers})
+	}
+	return out, err
+}
+
+// Remove implements desk.Members.
+func (l Ledger) Remove(ctx context.Context, address string) error {
+	err := l.Ledger.Remove(ctx, address)
+	switch {
+	case errors.Is(err, ledger.ErrUnknown):
+		return &machine.Refusal{Code: desk.CodeNoMember, Reason: err.Error(), Hint: diag.HintOf(err)}
+	case errors.Is(err, ledger.ErrStays):
+		return &machine.Refusal{Code: desk.CodeStays, Reason: err.Error(), Hint: diag.HintOf(err)}
+	}
+	return err
 }
