@@ -89,7 +89,7 @@ func writeFacts(w io.Writer, f told.Facts) error {
 	for _, m := range f.Data {
 		line("data", "%s at %s, UUID %s%s", m.Name, m.Path, m.UUID, when(!m.Mounted, ", not mounted"))
 	}
-	line("k3s", "%s %s is %s%s%s", f.K3s.Version, f.K3s.Unit, f.K3s.State, when(f.K3s.Etcd, ", member "+f.K3s.Member), when(f.K3s.CA != "", ", CA "+f.K3s.CA))
+	line("k3s", "%s %s is %s%s%s", f.K3s.Version, f.K3s.Unit, f.K3s.State, when(f.K3s.Etcd, ", member "+f.K3s.Member), when(!f.K3s.CA.IsZero(), ", CA "+f.K3s.CA.Short()))
 	line("baseline", "%d missing", len(f.Missing))
 	return t.Flush()
 }

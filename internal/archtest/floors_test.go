@@ -36,6 +36,7 @@ var floors = map[string]floor{
 	"internal/bootstrap/identity": contracts,
 	"internal/bootstrap/member":   contracts,
 	"internal/bootstrap/parity":   contracts,
+	"internal/bootstrap/start":    contracts,
 	"internal/bootstrap/volume":   contracts,
 	"internal/diskselect":         contracts,
 	"internal/disklayout":         contracts,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/machine"
 )
 
@@ -84,12 +85,13 @@ type K3s struct {
 	Init    bool     `json:"init"`              // it, or a drop-in, says cluster-init
 	DropIns []string `json:"dropIns"`           // names of files in config.yaml.d
 
-	Etcd     bool   `json:"etcd"`             // it holds the data of a member of etcd
-	SQLite   bool   `json:"sqlite"`           // it holds a cluster of one server without etcd
-	Member   string `json:"member,omitempty"` // its name in etcd
-	CA       string `json:"ca,omitempty"`     // SHA-256 of the cluster's CA, hex: a cluster's identity, and part of its tokens
-	Joined   bool   `json:"joined"`           // it has been a node of a cluster, server or agent
-	Password bool   `json:"password"`         // it has a node password
+	Etcd     bool          `json:"etcd"`              // it holds the data of a member of etcd
+	SQLite   bool          `json:"sqlite"`            // it holds a cluster of one server without etcd
+	Member   string        `json:"member,omitempty"`  // its name in etcd
+	CA       digest.Digest `json:"ca,omitzero"`       // of the certificate (DER) that signs the API servers': a cluster's identity
+	TokenCA  string        `json:"tokenCA,omitempty"` // hex, how a token names the same; empty when a bundle makes that uncertain
+	Joined   bool          `json:"joined"`            // a server has let it in as a node
+	Password bool          `json:"password"`          // it has a node password
 
 	Unit  string `json:"unit,omitempty"` // of systemd: k3s.service or k3s-agent.service
 	State string `json:"state"`          // of the unit: active, activating, inactive, failed, …
@@ -97,7 +99,14 @@ type K3s struct {
 
 // Knows reports whether the node holds anything of a cluster that has to be
 // respected: a second one must never be started beside it.
-func (k K3s) Knows() bool { return k.Etcd || k.SQLite || k.CA != "" }
+func (k K3s) Knows() bool { return k.Etcd || k.SQLite || !k.CA.IsZero() }
+
+// Running reports whether k3s runs, or is on its way.
+func (k K3s) Running() bool { return k.State == "active" || k.Starting() }
+
+// Starting reports whether k3s is on its way, for however long: it tries again and
+// again until it can join.
+func (k K3s) Starting() bool { return k.State == "activating" || k.State == "reloading" }
 
 // Read reads the document as slipway-node facts prints it.
 func Read(data []byte) (Facts, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRead(t *testing.T) {
-	if f, err := Read([]byte(`{"format":"slipway-facts/1","node":"n1","k3s":{"ca":"ab"}}`)); err != nil || f.Node != "n1" || !f.K3s.Knows() {
+	if f, err := Read([]byte(`{"format":"slipway-facts/1","node":"n1","k3s":{"etcd":true}}`)); err != nil || f.Node != "n1" || !f.K3s.Knows() {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for _, text := range []string{"{", `{"format":"slipway-facts/2"}`, "{}"} {

@@ -5,9 +5,8 @@ package facts
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/slipway/slipway/internal/baseline"
 	told "github.com/slipway/slipway/internal/bootstrap/facts"
+	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/machine"
 )
 
@@ -154,11 +154,12 @@ func (s Source) k3s(ctx context.Context) told.K3s {
 	k := told.K3s{
 		Version: s.version(ctx), Config: s.exists(configPath), DropIns: s.dropIns(),
 		Etcd: s.exists(dataDir + "/server/db/etcd/member"), SQLite: s.exists(dataDir + "/server/db/state.db"),
-		Member: s.word(dataDir + "/server/db/etcd/name"), CA: s.ca(),
+		Member:   s.word(dataDir + "/server/db/etcd/name"),
 		Joined:   s.exists(dataDir + "/agent/client-kubelet.crt"),
 		Password: s.exists("/etc/rancher/node/password"),
 		Unit:     "k3s.service",
 	}
+	k.CA, k.TokenCA = s.ca()
 	k.Init = told.ConfigInit(s.file(configPath))
 	for _, name := range k.DropIns {
 		k.Init = k.Init || told.ConfigInit(s.file(dropInDir+"/"+name))
@@ -170,15 +171,19 @@ func (s Source) k3s(ctx context.Context) told.K3s {
 	return k
 }
 
-// ca is the hash by which a token names the cluster that it is for: that of the
-// file as it is, which is PEM.
-func (s Source) ca() string {
+// ca is the cluster's CA by its certificate, and by the hash that tokens carry: that
+// of the file as it is, as long as there is one certificate in it. Of a bundle, k3s
+// takes the root, which takes more than reading to find.
+func (s Source) ca() (digest.Digest, string) {
 	data := s.file(dataDir + "/server/tls/server-ca.crt")
-	if len(data) == 0 {
-		return ""
+	block, rest := pem.Decode(data)
+	if block == nil {
+		return digest.Digest{}, ""
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	if more, _ := pem.Decode(rest); more != nil {
+		return digest.Of(block.Bytes), ""
+	}
+	return digest.Of(block.Bytes), digest.Of(data).Hex()
 }
 
 // version is the second word of "k3s version v1.34.4+k3s1 (…)".

@@ -2,8 +2,6 @@ package facts
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/netip"
 	"os"
@@ -15,6 +13,7 @@ import (
 
 	told "github.com/slipway/slipway/internal/bootstrap/facts"
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/payload/k3sconf"
 )
 
@@ -45,6 +44,8 @@ func node(t *testing.T, files map[string]string) Source {
 	}
 }
 
+const certificate = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
+
 const member = "/var/lib/rancher/k3s"
 
 func full() map[string]string {
@@ -65,7 +66,7 @@ func full() map[string]string {
 		"/etc/rancher/node/password":               "secret-of-the-node",
 		member + "/server/db/etcd/member/snap/db":  "x",
 		member + "/server/db/etcd/name":            "n1-1f0c9a31\n",
-		member + "/server/tls/server-ca.crt":       "PEM",
+		member + "/server/tls/server-ca.crt":       certificate,
 		member + "/agent/client-kubelet.crt":       "PEM",
 		"/etc/slipway/data.json":                   `{"format":"slipway-data/1","mounts":[{"name":"data","path":"/var/lib/longhorn/data"},{"name":"more","path":"/var/lib/longhorn/more"}]}`,
 		"/proc/self/mountinfo":                     "36 25 254:17 / /var/lib/longhorn/data rw - ext4 /dev/vdb1 rw\n",
@@ -74,10 +75,9 @@ func full() map[string]string {
 
 func TestCollect(t *testing.T) {
 	f := Collect(t.Context(), node(t, full()))
-	sum := sha256.Sum256([]byte("PEM"))
 	want := told.K3s{
 		Version: "v1.34.4+k3s1", Config: true, Init: true, DropIns: []string{"10-a.yml", "90-b.YAML"}, Etcd: true,
-		Member: "n1-1f0c9a31", CA: hex.EncodeToString(sum[:]), Joined: true, Password: true, Unit: "k3s.service", State: "activating",
+		Member: "n1-1f0c9a31", CA: digest.Of([]byte("ABC")), TokenCA: digest.Of([]byte(certificate)).Hex(), Joined: true, Password: true, Unit: "k3s.service", State: "activating",
 	}
 	got, _ := json.Marshal(f.K3s)
 	if wanted, _ := json.Marshal(want); string(got) != string(wanted) {
@@ -122,6 +122,17 @@ func TestFresh(t *testing.T) {
 	}
 	if _, err := told.Read(text); err != nil {
 		t.Error(err)
+	}
+}
+
+// A bundle of a rotated CA has no hash that could be told without its chain.
+func TestBundle(t *testing.T) {
+	f := Collect(t.Context(), node(t, map[string]string{member + "/server/tls/server-ca.crt": certificate + certificate}))
+	if f.K3s.CA != digest.Of([]byte("ABC")) || f.K3s.TokenCA != "" || !f.K3s.Knows() {
+		t.Errorf("%+v", f.K3s)
+	}
+	if f := Collect(t.Context(), node(t, map[string]string{member + "/server/tls/server-ca.crt": "cut"})); f.K3s.Knows() {
+		t.Errorf("%+v", f.K3s)
 	}
 }
 
