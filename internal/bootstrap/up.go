@@ -141,10 +141,46 @@ func (s *Session) flux(p *Payload, r *reader) ([]sequence.Step, error) {
 	f.Sync = manifest(synced[1])
 	f.Secrets = manifest(r.objects()...)
 	source := object.Of(synced[0])
-	steps := append([]sequence.Step{flux.Proven(r.prove)}, flux.Install(f)...)
-	steps = append(steps, flux.Ready(f, source, "", kube.Open(s.open), pause)...)
+	steps := append(flux.Install(f), flux.Ready(f, source, "", kube.Open(s.open), pause)...)
 	return append(steps, handover.Steps(kube.Open(s.open), f.Sync, handover.Release{Name: "cilium", Namespace: "kube-system"},
 		func(ctx context.Context) error { return s.gate(ctx, p, r) }, r.revision, pause)...), nil
+}
+
+// repository are the checks of the repository that come before anything is changed:
+// it can be reached, the age key opens it, and Flux would adopt from it what is going
+// to be installed. Once Flux owns the cluster, all that is its business.
+func (s *Session) repository(p *Payload, r *reader) []sequence.Step {
+	if s.Cluster.Flux.URL == "" {
+		return nil
+	}
+	proven := flux.Proven(r.prove)
+	parity := sequence.Step{
+		Layer: "handover", Name: "the repository agrees with the profile",
+		Observe: func(ctx context.Context) ([]sequence.Change, error) {
+			got, err := r.read(ctx)
+			if err != nil {
+				return nil, err
+			}
+			verdicts, err := p.judge(s.Cluster, got.tree, nil)
+			if err != nil {
+				return nil, err
+			}
+			return nil, verdicts.Refusal()
+		},
+	}
+	return []sequence.Step{s.before(proven), s.before(parity)}
+}
+
+// before is a step that is done when Flux owns the cluster.
+func (s *Session) before(step sequence.Step) sequence.Step {
+	observe := step.Observe
+	step.Observe = func(ctx context.Context) ([]sequence.Change, error) {
+		if owned, err := s.owned(ctx); owned || err != nil {
+			return nil, err
+		}
+		return observe(ctx)
+	}
+	return step
 }
 
 // gate refuses the hand-over unless Flux would adopt what runs.
