@@ -18,7 +18,8 @@ const (
 	ArtifactGatewayAPI = "gateway-api-crds" // standard channel
 	ArtifactLonghorn   = "longhorn-chart"   // Helm chart
 	ArtifactLonghornCR = "longhorn-crds"    // resource definitions only; the chart is in no Go module
-	ArtifactFlux       = "flux-components"  // controllers' manifests
+	ArtifactFlux       = "flux-components"  // controllers' manifests: all in one file, or what kustomize makes that of
+	ArtifactImages     = "images"           // an archive of container images from this machine, in place of registries
 )
 
 // recipe is where one artifact comes from. In it, $V stands for the version as
@@ -28,6 +29,7 @@ type recipe struct {
 	url              string
 	module, inModule string // "" where no module has it
 	moduleName       string // another name for the module's content, which is not the same
+	onlyFile         bool   // wanted only where sources.files names one
 }
 
 const github = "https://github.com/"
@@ -39,7 +41,7 @@ func recipes(c *cluster.Cluster) []recipe {
 		{name: ArtifactK3sImages, version: c.K3s.Version, url: k3s + "k3s-airgap-images-amd64.tar.zst"},
 		{name: ArtifactCilium, version: c.Cilium.Version, url: "https://helm.cilium.io/cilium-$V.tgz",
 			module: "github.com/cilium/cilium@v$V", inModule: "install/kubernetes/cilium"},
-		{name: ArtifactFlux, version: c.Flux.Version, url: github + "fluxcd/flux2/releases/download/v$V/manifests.tar.gz",
+		{name: ArtifactFlux, version: c.Flux.Version, url: github + "fluxcd/flux2/releases/download/v$V/install.yaml",
 			module: "github.com/fluxcd/flux2/v2@v$V", inModule: "manifests"},
 	}
 	if c.Cilium.GatewayAPI {
@@ -52,7 +54,7 @@ func recipes(c *cluster.Cluster) []recipe {
 			url:    github + "longhorn/charts/releases/download/longhorn-$V/longhorn-$V.tgz",
 			module: "github.com/longhorn/longhorn-manager@v$V", inModule: "k8s/crds.yaml", moduleName: ArtifactLonghornCR})
 	}
-	return list
+	return append(list, recipe{name: ArtifactImages, version: "local", onlyFile: true})
 }
 
 // WantArtifacts lists the artifacts of an environment, sorted by name, each from
@@ -61,7 +63,9 @@ func recipes(c *cluster.Cluster) []recipe {
 func WantArtifacts(c *cluster.Cluster) []Artifact {
 	var out []Artifact
 	for _, r := range recipes(c) {
-		out = append(out, r.artifact(c.Sources))
+		if !r.onlyFile || c.Sources.Files[r.name] != "" {
+			out = append(out, r.artifact(c.Sources))
+		}
 	}
 	slices.SortFunc(out, func(a, b Artifact) int { return strings.Compare(a.Name, b.Name) })
 	return out

@@ -16,6 +16,7 @@ var (
 	packageName = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+$`)
 	// Debian policy 5.6.12: [epoch:]upstream[-revision].
 	packageVersion = regexp.MustCompile(`^([0-9]+:)?[0-9A-Za-z][0-9A-Za-z.+~:-]*$`)
+	artifactName   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 	word           = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 	h1Hash         = regexp.MustCompile(`^h1:[A-Za-z0-9+/]{43}=$`)
 )
@@ -32,6 +33,7 @@ func matches(re *regexp.Regexp, what string) func(string) error {
 func checkPackageName(s string) error { return matches(packageName, "a package name")(s) }
 func checkVersion(s string) error     { return matches(packageVersion, "a package version")(s) }
 func checkWord(s string) error        { return matches(word, "a plain word")(s) }
+func checkArtifact(s string) error    { return matches(artifactName, "the name of an artifact")(s) }
 func checkH1(s string) error          { return matches(h1Hash, "a Go module hash (h1:...)")(s) }
 
 func checkArchive(s string) error {
@@ -43,10 +45,10 @@ func checkArchive(s string) error {
 
 func checkKind(s string) error {
 	switch Kind(s) {
-	case KindURL, KindGoModule, KindFile:
+	case KindURL, KindGoModule, KindFile, KindImage:
 		return nil
 	}
-	return fmt.Errorf("unknown kind %q (%s, %s or %s)", s, KindURL, KindGoModule, KindFile)
+	return fmt.Errorf("unknown kind %q (%s, %s, %s or %s)", s, KindURL, KindGoModule, KindFile, KindImage)
 }
 
 // checkPath refuses what would leave the archive or the module: a lock is read

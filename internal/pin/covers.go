@@ -15,7 +15,8 @@ var ErrStale = errors.New("the lock does not fit the profile")
 // Covers tells what a profile wants and the lock does not have, and what the
 // lock has that is wanted no more: either would build something else than the
 // profile says. profile is its path as the user named it, for the hint. An
-// artifact that is listed as unpinned counts as covered; it is refused where it is used.
+// artifact that is listed as unpinned counts as covered; what it means is said where
+// it is used. What another artifact asks for goes with that one.
 func (l *Lock) Covers(w Wanted, profile string) error {
 	d := drift{}
 	d.compare("debian.suite", w.Suite, l.Debian.Suite)
@@ -27,7 +28,11 @@ func (l *Lock) Covers(w Wanted, profile string) error {
 		d.artifact(wa, l.Artifact(wa.Name))
 	}
 	for _, a := range l.Artifacts {
-		if !slices.ContainsFunc(w.Artifacts, func(wa Artifact) bool { return wa.Name == a.Name }) {
+		name := a.Name
+		if a.For != "" {
+			name = a.For
+		}
+		if !slices.ContainsFunc(w.Artifacts, func(wa Artifact) bool { return wa.Name == name }) {
 			d.add("artifact %s is no longer wanted", a.Name)
 		}
 	}

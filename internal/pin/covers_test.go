@@ -26,6 +26,7 @@ func TestCovers(t *testing.T) {
 		"version raised":    {func(w *pin.Wanted) { w.Artifacts[0].Version = "1.20.3" }, "cilium-chart is wanted in version 1.20.3, locked is 1.20.2"},
 		"source changed":    {func(w *pin.Wanted) { w.Artifacts[2].Source = "../other" }, "tool is wanted from ../other, locked is ../build/tool"},
 		"artifact added":    {func(w *pin.Wanted) { w.Artifacts = append(w.Artifacts, pin.Artifact{Name: "new", Version: "2"}) }, "new 2 is not locked"},
+		"bringer unwanted":  {func(w *pin.Wanted) { w.Artifacts = w.Artifacts[1:] }, "artifact quay.io/x/y:v1 is no longer wanted"},
 		"artifact unwanted": {func(w *pin.Wanted) { w.Artifacts = w.Artifacts[:2] }, "artifact tool is no longer wanted"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffFromNothing(t *testing.T) {
-	if d := pin.Diff(nil, sample()); len(d) != 8 || d[0].How != pin.Added {
+	if d := pin.Diff(nil, sample()); len(d) != 9 || d[0].How != pin.Added {
 		t.Errorf("got %v", d)
 	}
 }

@@ -78,18 +78,21 @@ const (
 	KindURL      Kind = "url"      // one file behind an http or https URL
 	KindGoModule Kind = "gomodule" // a directory or file of a Go module, verified by the module's h1 hash
 	KindFile     Kind = "file"     // a file on this machine, relative to the profile
+	KindImage    Kind = "image"    // a container image of a registry, for linux/amd64
 )
 
 // Artifact is one input that is not a Debian package. The digest of a directory
-// out of a Go module is that of its deterministic tar (see fetch).
+// out of a Go module is that of its deterministic tar (see fetch); the digest of an
+// image that of its manifest, which names everything else by digest.
 type Artifact struct {
 	Name     string        `json:"name"`
 	Version  string        `json:"version"`
+	For      string        `json:"for,omitempty"` // the artifact whose content asks for this one; "" for what the profile asks for
 	Kind     Kind          `json:"kind"`
-	Source   string        `json:"source"`             // URL, module@version, or path
+	Source   string        `json:"source"`             // URL, module@version, path, or image reference
 	Subdir   string        `json:"subdir,omitempty"`   // inside the module
 	H1       string        `json:"h1,omitempty"`       // hash of the module zip as go.sum has it
-	Size     int64         `json:"size,omitempty"`     // bytes
+	Size     int64         `json:"size,omitempty"`     // bytes; of an image, with its layers
 	Digest   digest.Digest `json:"sha256,omitzero"`    // zero while unpinned
 	Unpinned string        `json:"unpinned,omitempty"` // why there is no digest; "" when there is one
 }

@@ -50,7 +50,7 @@ func TestForeignReader(t *testing.T) {
 	if err := yaml.Unmarshal(sample().Marshal(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	tool := doc["artifacts"].([]any)[2].(map[string]any)
+	tool := doc["artifacts"].([]any)[3].(map[string]any)
 	if v, ok := tool["version"].(string); !ok || v != "1" {
 		t.Errorf("version 1 is read as %T %v", tool["version"], tool["version"])
 	}

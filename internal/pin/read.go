@@ -151,8 +151,9 @@ func (d *decoder) pkg(n *yaml.Node, path string) (p Package) {
 func (d *decoder) artifact(n *yaml.Node, path string) (a Artifact) {
 	kind := ""
 	d.mapping(n, path,
-		field{name: "name", read: d.text(&a.Name, checkWord)},
+		field{name: "name", read: d.text(&a.Name, checkArtifact)},
 		field{name: "version", read: d.text(&a.Version, nil)},
+		field{name: "for", optional: true, read: d.text(&a.For, checkArtifact)},
 		field{name: "kind", read: d.text(&kind, checkKind)},
 		field{name: "source", read: d.text(&a.Source, nil)},
 		field{name: "subdir", optional: true, read: d.text(&a.Subdir, checkPath)},

@@ -34,6 +34,7 @@ func sample() *pin.Lock {
 			{Name: "cilium-chart", Version: "1.20.2", Kind: pin.KindGoModule, Source: "github.com/cilium/cilium@v1.20.2", Subdir: "install/kubernetes/cilium",
 				H1: "h1:dqiEGIcXc+gqCLYG/l7VCFJ8GHyb4HUrwbZOpkX5dL8=", Size: 12, Digest: digest.Of([]byte("chart"))},
 			{Name: "k3s", Version: "v1.34.4+k3s1", Kind: pin.KindURL, Source: "https://example.org/k3s", Unpinned: "the source could not be reached"},
+			{Name: "quay.io/x/y:v1", Version: "v1", For: "cilium-chart", Kind: pin.KindImage, Source: "quay.io/x/y:v1", Size: 9, Digest: digest.Of([]byte("manifest"))},
 			{Name: "tool", Version: "1", Kind: pin.KindFile, Source: "../build/tool", Size: 7, Digest: digest.Of([]byte("tool"))},
 		},
 	}

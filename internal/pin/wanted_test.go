@@ -31,7 +31,7 @@ func TestArtifactsFromUpstream(t *testing.T) {
 	got := sources(pin.WantArtifacts(profile()))
 	want := []string{
 		"cilium-chart 1.20.2 url https://helm.cilium.io/cilium-1.20.2.tgz",
-		"flux-components 2.9.5 url https://github.com/fluxcd/flux2/releases/download/v2.9.5/manifests.tar.gz",
+		"flux-components 2.9.5 url https://github.com/fluxcd/flux2/releases/download/v2.9.5/install.yaml",
 		"gateway-api-crds 1.5.1 url https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.5.1/standard-install.yaml",
 		"k3s v1.34.4+k3s1 url https://github.com/k3s-io/k3s/releases/download/v1.34.4%2Bk3s1/k3s",
 		"k3s-images v1.34.4+k3s1 url https://github.com/k3s-io/k3s/releases/download/v1.34.4%2Bk3s1/k3s-airgap-images-amd64.tar.zst",

@@ -49,7 +49,11 @@ func writeDebian(b *strings.Builder, d *Debian) {
 }
 
 func writeArtifact(b *strings.Builder, a Artifact) {
-	fmt.Fprintf(b, "  - name: %s\n    version: %s\n    kind: %s\n    source: %s\n", a.Name, quote(a.Version), a.Kind, quote(a.Source))
+	fmt.Fprintf(b, "  - name: %s\n    version: %s\n", a.Name, quote(a.Version))
+	if a.For != "" {
+		fmt.Fprintf(b, "    for: %s\n", a.For)
+	}
+	fmt.Fprintf(b, "    kind: %s\n    source: %s\n", a.Kind, quote(a.Source))
 	if a.Subdir != "" {
 		fmt.Fprintf(b, "    subdir: %s\n", quote(a.Subdir))
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -142,8 +143,9 @@ func proxies(getenv func(string) string) (env []string) {
 
 func (o *Options) artifacts(ctx context.Context, want pin.Wanted, old, lock *pin.Lock, res *Result) error {
 	f := fetch.Fetcher{Cache: o.Cache, Report: o.Report, Profile: o.Profile, Dir: filepath.Dir(o.Profile), Attempts: 2}
-	for _, a := range want.Artifacts {
-		a, err := o.artifact(ctx, f, a, old)
+	todo := want.Artifacts
+	for len(todo) > 0 {
+		a, err := o.artifact(ctx, f, todo[0], old)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -151,8 +153,38 @@ func (o *Options) artifacts(ctx context.Context, want pin.Wanted, old, lock *pin
 			res.Unpinned = append(res.Unpinned, unpinned(a, err))
 		}
 		lock.Artifacts = append(lock.Artifacts, a)
+		more, err := followers(ctx, f, lock, old, a)
+		if err != nil {
+			return err
+		}
+		todo = append(todo[1:len(todo):len(todo)], more...)
 	}
+	slices.SortFunc(lock.Artifacts, func(a, b pin.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	return nil
+}
+
+// followers are the artifacts that the content of a asks for, without digests. What
+// the old lock has for the same content is not read again.
+func followers(ctx context.Context, f fetch.Fetcher, lock, old *pin.Lock, a pin.Artifact) ([]pin.Artifact, error) {
+	if a.Name != pin.ArtifactFlux || a.Kind != pin.KindGoModule || a.Unpinned != "" {
+		return nil, nil
+	}
+	if old != nil {
+		if was := old.Artifact(a.Name); was != nil && was.Digest == a.Digest {
+			if known := old.Followers(a.Name); len(known) > 0 {
+				return known, nil
+			}
+		}
+	}
+	if _, err := f.Artifacts(ctx, lock, a.Name); err != nil { // pinned before, and not in this cache
+		return nil, err
+	}
+	manifests, err := f.Cache.Open(a.Digest)
+	if err != nil {
+		return nil, err
+	}
+	defer manifests.Close()
+	return pin.FluxFollowers(manifests)
 }
 
 // artifact keeps what is pinned already: a release does not change, and if it
@@ -167,11 +199,15 @@ func (o *Options) artifact(ctx context.Context, f fetch.Fetcher, a pin.Artifact,
 		}
 	}
 	pinned, err := f.Pin(ctx, a)
-	if err != nil {
-		a.Unpinned = reason(a.Kind)
-		return a, err
+	switch {
+	case err == nil:
+		return pinned, nil
+	case a.Kind == pin.KindFile && errors.Is(err, fs.ErrNotExist):
+		a.Unpinned = "there was no such file when this lock was written" // and that may be meant
+		return a, nil
 	}
-	return pinned, nil
+	a.Unpinned = reason(a.Kind)
+	return a, err
 }
 
 // reason is what the lock says about an input that could not be had. It is in

@@ -56,7 +56,13 @@ func newWorld(t *testing.T) *world {
 	w.lock = pin.Path(w.options.Profile)
 	w.packages(t, "1")
 	w.proxy.Add(t, "github.com/cilium/cilium", "v1.20.2", map[string]string{"go.mod": "module github.com/cilium/cilium\n", "install/kubernetes/cilium/Chart.yaml": "name: cilium\n"})
-	w.proxy.Add(t, "github.com/fluxcd/flux2/v2", "v2.9.5", map[string]string{"go.mod": "module github.com/fluxcd/flux2/v2\n", "manifests/install/kustomization.yaml": "x\n"})
+	flux := map[string]string{"go.mod": "module github.com/fluxcd/flux2/v2\n"}
+	for _, name := range pin.FluxControllers {
+		flux["manifests/bases/"+name+"/kustomization.yaml"] = "resources:\n- https://github.com/fluxcd/" + name + "/releases/download/v1.0.0/" + name + ".deployment.yaml\n"
+		module := "github.com/fluxcd/" + name
+		w.proxy.Add(t, module, "v1.0.0", map[string]string{"go.mod": "module " + module + "\n", "config/manager/deployment.yaml": "x\n"})
+	}
+	w.proxy.Add(t, "github.com/fluxcd/flux2/v2", "v2.9.5", flux)
 	return w
 }
 
@@ -169,6 +175,40 @@ func TestWhatCannotBeReachedIsWrittenAsUnpinned(t *testing.T) {
 	w.proxy.Add(t, "github.com/cilium/cilium", "v1.20.3", map[string]string{"go.mod": "module github.com/cilium/cilium\n", "install/kubernetes/cilium/Chart.yaml": "name: cilium\n"})
 	if res := w.pin(t); res.Failed() != 0 || fmt.Sprint(res.Changes) != "[pinned   cilium-chart 1.20.3]" {
 		t.Errorf("got %+v", res)
+	}
+}
+
+// What an input asks for is pinned with it, and goes when it does.
+func TestFollowersArePinned(t *testing.T) {
+	w := newWorld(t)
+	w.pin(t)
+	lock, err := pinning.Read(w.options.Profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range pin.FluxControllers {
+		if a := lock.Artifact("flux-" + name); a == nil || a.Unpinned != "" || a.For != pin.ArtifactFlux || a.Version != "1.0.0" {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	w.options.Cluster.Sources.From = cluster.OriginUpstream
+	if err := pinning.Check(w.options.Profile, w.options.Cluster); err == nil || strings.Contains(err.Error(), "flux-source-controller") {
+		t.Errorf("what follows is told apart from what it follows: %v", err)
+	}
+}
+
+// A file that is not there is written as that, and no failure: it may be one that
+// only some machines have.
+func TestFilesThatAreNotThere(t *testing.T) {
+	w := newWorld(t)
+	w.options.Cluster.Sources.Files = map[string]string{"k3s": "k3s-binary", "images": "images.tar"}
+	res := w.pin(t)
+	if !res.Written || res.Failed() != 0 || len(res.Unpinned) != 3 {
+		t.Errorf("got %+v", res)
+	}
+	lock, err := pinning.Read(w.options.Profile)
+	if err != nil || lock.Artifact("k3s").Kind != pin.KindFile || !strings.Contains(lock.Artifact("k3s").Unpinned, "no such file") {
+		t.Errorf("got %+v, %v", lock.Artifact("k3s"), err)
 	}
 }
 
