@@ -115,7 +115,7 @@ func runServe(cmd *cobra.Command, f serveFlags) error {
 		return err
 	}
 	kept := keep.Ledger{Ledger: l}
-	o.Ledger, o.Members = kept, kept
+	o.Ledger, o.Members, o.Book = kept, kept, keep.Book{Ledger: l}
 	o.Started = func(addresses []netip.AddrPort) { greet(cmd.OutOrStdout(), o, addresses) }
 	return errors.Join(pxed.Serve(cmd.Context(), o), l.Close())
 }

@@ -49,6 +49,7 @@ var floors = map[string]floor{
 	"internal/run":                contracts,
 	"internal/seed":               contracts,
 
+	"internal/bootstrap/book":    drivers,
 	"internal/bootstrap/chart":   drivers,
 	"internal/bootstrap/gitops":  drivers,
 	"internal/bootstrap/gitrepo": drivers,

@@ -45,6 +45,7 @@ type Options struct {
 	Ledger     desk.Ledger     // where everything is kept
 	Members    desk.Members    // of the ledger; may be nil
 	Leases     dhcpd.Store     // where leases are kept; nil: nowhere
+	Book       httpd.Book      // what bootstrap keeps here; nil: nothing
 	Discover   bool            // machines of no node may be started to report
 	Local      httpd.LocalBoot // how BIOS machines are sent to their disk
 	Log        *slog.Logger
@@ -125,7 +126,7 @@ func (s *server) assemble() error {
 	}
 	s.handler = httpd.New(httpd.Options{
 		Desk: s.desk, Build: s.build, Token: s.Token, Local: s.Local, Console: consoles(s.Cluster), Also: s.Also, Log: s.Log,
-		Counter: s.metrics, Page: page, Metrics: s.metrics.Handler(), Closing: s.closing, Booted: s.booted,
+		Counter: s.metrics, Page: page, Metrics: s.metrics.Handler(), Book: s.Book, Closing: s.closing, Booted: s.booted,
 	})
 	return nil
 }

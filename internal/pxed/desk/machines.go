@@ -82,7 +82,7 @@ func (d *Desk) view(ctx context.Context, r life.Record) (Machine, error) {
 		m.Bound = r.Why
 	}
 	if r.Installed != nil {
-		m.Ready = timeOf(r.Installed.ReadyAt)
+		m.Installed, m.Ready = timeOf(r.Installed.At), timeOf(r.Installed.ReadyAt)
 	}
 	m.Grant = d.grant(r)
 	m.Progress = d.running(r)
@@ -104,6 +104,7 @@ func (d *Desk) grant(r life.Record) *Grant {
 		return nil
 	}
 	return &Grant{
+		ID:   g.ID,
 		Live: g.Live(d.now()), Expires: g.Order.Expires, Tries: g.Tries, MaxTries: g.MaxTries, End: g.End,
 		System: g.Order.System, Data: g.Order.Data, Overwrite: g.Order.Overwrite, Sanitize: g.Order.Sanitize,
 	}

@@ -10,28 +10,30 @@ import (
 
 // Machine is what operators see of a machine. It holds no secret, nor the hash of one.
 type Machine struct {
-	Key      machine.Key      `json:"key"`
-	State    life.State       `json:"state"`
-	Node     string           `json:"node,omitempty"`
-	MACs     []cluster.MAC    `json:"macs"`
-	Identity machine.Identity `json:"identity"`
-	Seen     *time.Time       `json:"seen,omitempty"` // when it last asked for anything
-	Boots    string           `json:"boots"`          // what it gets when it boots from the network, in words
-	Refused  string           `json:"refused,omitempty"`
-	Bound    string           `json:"bound,omitempty"` // what it is recognised as its node by
-	Why      string           `json:"why,omitempty"`   // why it is refused, not imaged, or failed
-	Hint     string           `json:"hint,omitempty"`  // what the operator can do
-	Reasons  []string         `json:"reasons,omitempty"`
-	Turned   *life.Turned     `json:"turned,omitempty"` // its last refused request since it was armed, disarmed, or had its ticket
-	Grant    *Grant           `json:"grant,omitempty"`
-	Progress *Progress        `json:"progress,omitempty"`
-	Report   *machine.Report  `json:"report,omitempty"`
-	Receipt  *machine.Receipt `json:"receipt,omitempty"` // the last one, without its ticket
-	Ready    *time.Time       `json:"ready,omitempty"`   // when the node first reached its baseline
+	Key       machine.Key      `json:"key"`
+	State     life.State       `json:"state"`
+	Node      string           `json:"node,omitempty"`
+	MACs      []cluster.MAC    `json:"macs"`
+	Identity  machine.Identity `json:"identity"`
+	Seen      *time.Time       `json:"seen,omitempty"` // when it last asked for anything
+	Boots     string           `json:"boots"`          // what it gets when it boots from the network, in words
+	Refused   string           `json:"refused,omitempty"`
+	Bound     string           `json:"bound,omitempty"` // what it is recognised as its node by
+	Why       string           `json:"why,omitempty"`   // why it is refused, not imaged, or failed
+	Hint      string           `json:"hint,omitempty"`  // what the operator can do
+	Reasons   []string         `json:"reasons,omitempty"`
+	Turned    *life.Turned     `json:"turned,omitempty"` // its last refused request since it was armed, disarmed, or had its ticket
+	Grant     *Grant           `json:"grant,omitempty"`
+	Progress  *Progress        `json:"progress,omitempty"`
+	Report    *machine.Report  `json:"report,omitempty"`
+	Receipt   *machine.Receipt `json:"receipt,omitempty"`   // the last one, without its ticket
+	Installed *time.Time       `json:"installed,omitempty"` // when the receipt of the image on its disk came
+	Ready     *time.Time       `json:"ready,omitempty"`     // when the node first reached its baseline
 }
 
 // Grant is a right to image, as operators see it.
 type Grant struct {
+	ID        string              `json:"id"` // of the arming, chosen by who armed
 	Live      bool                `json:"live"`
 	Expires   time.Time           `json:"expires"`
 	Tries     int                 `json:"tries"`

@@ -43,6 +43,7 @@ type Options struct {
 	Counter Counter
 	Page    http.Handler          // GET / and what it needs
 	Metrics http.Handler          // GET /metrics
+	Book    Book                  // what bootstrap keeps here; nil: nothing
 	Booted  func(mac cluster.MAC) // a machine asked for its script; may be nil
 	Closing <-chan struct{}       // closed when the server shuts down: streams have no end of their own
 }
@@ -96,6 +97,8 @@ func (s *Server) routes(o Options) {
 	s.mux.HandleFunc("GET /api/v1/status", s.operator(s.status))
 	s.mux.HandleFunc("GET /api/v1/members", s.operator(s.listMembers))
 	s.mux.HandleFunc("DELETE /api/v1/members/{address}", s.operator(s.removeMember))
+
+	s.bookRoutes(o.Book)
 
 	s.mux.HandleFunc("GET /healthz", s.health)
 	if o.Metrics != nil {
