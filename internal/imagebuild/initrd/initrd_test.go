@@ -20,9 +20,13 @@ func tree(t *testing.T) string {
 		"kernel/fs/a.ko":           "module a",
 		"kernel/lib/b-c.ko":        "module b",
 		"kernel/drivers/unused.ko": "module unused",
-		"modules.dep":              "kernel/fs/a.ko: kernel/lib/b-c.ko\nkernel/lib/b-c.ko:\nkernel/drivers/unused.ko:\n",
+		"kernel/crypto/sum.ko":     "module sum",
+		"kernel/arch/sum-fast.ko":  "module sum-fast",
+		"kernel/lib/base.ko":       "module base",
+		"modules.dep":              "kernel/fs/a.ko: kernel/lib/b-c.ko\nkernel/lib/b-c.ko:\nkernel/drivers/unused.ko:\nkernel/crypto/sum.ko:\nkernel/arch/sum-fast.ko: kernel/lib/base.ko\nkernel/lib/base.ko:\n",
+		"modules.softdep":          "# comment\nsoftdep b_c pre: crypto-sum platform:none post: unused\nsoftdep a gcm\nsoftdep unused pre: unused\n",
 		"modules.builtin":          "kernel/drivers/block/virtio_blk.ko\n",
-		"modules.alias":            "alias fs-a a\nalias pci:v1 unused\nalias crypto-b b_c\n",
+		"modules.alias":            "alias fs-a a\nalias pci:v1 unused\nalias crypto-b b_c\nalias crypto-sum sum_fast\nalias crypto-sum sum\n",
 	} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
@@ -108,8 +112,30 @@ func TestBuildTakesDependenciesAndNothingElse(t *testing.T) {
 	if got := files[base+"modules.dep"]; strings.Contains(got, "unused") || !strings.Contains(got, "a.ko: kernel/lib/b-c.ko") {
 		t.Errorf("modules.dep is %q", got)
 	}
-	if got := files[base+"modules.alias"]; got != "alias fs-a a\nalias crypto-b b_c\n" {
+	if got := files[base+"modules.alias"]; got != "alias fs-a a\nalias crypto-b b_c\nalias crypto-sum sum_fast\nalias crypto-sum sum\n" {
 		t.Errorf("modules.alias is %q", got)
+	}
+}
+
+// What a module asks the kernel for only when it is used is in, and the node is told
+// to load it before.
+func TestBuildTakesSoftDependencies(t *testing.T) {
+	files, err := build(t, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const base = "lib/modules/6.1.0-test/"
+	for _, name := range []string{"kernel/crypto/sum.ko", "kernel/arch/sum-fast.ko", "kernel/lib/base.ko"} {
+		if files[base+name] == "" {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	want := "softdep a pre: sum_fast sum\nsoftdep b_c pre: sum_fast sum\n"
+	if got := files[base+"modules.softdep"]; got != want {
+		t.Errorf("modules.softdep is %q, want %q", got, want)
+	}
+	if _, ok := files[base+"kernel/drivers/unused.ko"]; ok {
+		t.Error("a module that is wanted afterwards is in")
 	}
 }
 

@@ -27,7 +27,26 @@ func moduleFiles(tree string, wanted []string) ([]string, error) {
 	for file := range deps {
 		byName[moduleName(file)] = file
 	}
+	soft, err := readSoft(tree)
+	if err != nil {
+		return nil, err
+	}
 	found := map[string]bool{}
+	var take func(file string)
+	take = func(file string) {
+		if found[file] {
+			return
+		}
+		found[file] = true
+		for _, d := range deps[file] {
+			take(d)
+		}
+		for _, name := range soft[moduleName(file)] {
+			if f, ok := byName[name]; ok {
+				take(f)
+			}
+		}
+	}
 	for _, name := range wanted {
 		name = canonical(name)
 		file, ok := byName[name]
@@ -37,10 +56,7 @@ func moduleFiles(tree string, wanted []string) ([]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("kernel %s has no module %s", filepath.Base(tree), name)
 		}
-		found[file] = true
-		for _, d := range deps[file] {
-			found[d] = true
-		}
+		take(file)
 	}
 	return sortedKeys(found), nil
 }
@@ -74,7 +90,8 @@ func readBuiltin(tree string) (map[string]bool, error) {
 }
 
 // indexRecords are modules.dep, cut down to the files that are in and with their
-// plain names, modules.builtin, and modules.alias for the same modules.
+// plain names, modules.softdep and modules.alias for the same modules, and
+// modules.builtin.
 func indexRecords(tree, base string, files []string) ([]cpio.Record, error) {
 	deps, err := readDeps(tree)
 	if err != nil {
@@ -98,8 +115,13 @@ func indexRecords(tree, base string, files []string) ([]cpio.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	soft, err := softRecord(tree, files, deps)
+	if err != nil {
+		return nil, err
+	}
 	return []cpio.Record{
 		cpio.StaticFile(path.Join(base, "modules.dep"), b.String(), 0o644),
+		cpio.StaticFile(path.Join(base, "modules.softdep"), soft, 0o644),
 		cpio.StaticFile(path.Join(base, "modules.builtin"), string(builtin), 0o644),
 		cpio.StaticFile(path.Join(base, "modules.alias"), aliases, 0o644),
 	}, nil

@@ -34,7 +34,8 @@ func Always(cpuinfo string) []string {
 type Loader struct {
 	dir    string
 	prober *kmodule.Prober
-	files  []string // modules, relative to dir
+	files  []string            // modules, relative to dir
+	before map[string][]string // what a module wants to have loaded before, though it does not need its symbols
 	loaded map[string]bool
 }
 
@@ -55,7 +56,22 @@ func New() (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the modules of kernel %s: %w", release, err)
 	}
-	return &Loader{dir: dir, prober: prober, files: moduleFiles(string(deps)), loaded: map[string]bool{}}, nil
+	soft, err := os.ReadFile(filepath.Join(dir, "modules.softdep"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the modules of kernel %s: %w", release, err)
+	}
+	return &Loader{dir: dir, prober: prober, files: moduleFiles(string(deps)), before: softDeps(string(soft)), loaded: map[string]bool{}}, nil
+}
+
+// softDeps reads the lines "softdep NAME pre: MODULE..." that the initramfs has.
+func softDeps(text string) map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 3 && f[0] == "softdep" && f[2] == "pre:" {
+			out[f[1]] = f[3:]
+		}
+	}
+	return out
 }
 
 // Load loads modules by name and returns an error for each that did not load.
@@ -67,15 +83,18 @@ func (l *Loader) Load(names ...string) []error {
 		if l.loaded[name] || !l.has(name) {
 			continue
 		}
+		l.loaded[name] = true // also while others are loaded before: they may want each other
+		// One that does not load is for another processor; if none does, the module
+		// itself will say what it lacks.
+		_ = l.Load(l.before[canonical(name)]...)
 		err := l.prober.Probe(name, "")
-		if errors.Is(err, unix.ENODEV) {
-			continue // made for another processor
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("loading kernel module %s: %w", name, err))
+		if err == nil {
 			continue
 		}
-		l.loaded[name] = true
+		delete(l.loaded, name)
+		if !errors.Is(err, unix.ENODEV) { // made for another processor
+			errs = append(errs, fmt.Errorf("loading kernel module %s: %w", name, err))
+		}
 	}
 	return errs
 }

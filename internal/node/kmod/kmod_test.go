@@ -37,6 +37,13 @@ func TestModuleFiles(t *testing.T) {
 	}
 }
 
+func TestSoftDeps(t *testing.T) {
+	got := softDeps("softdep ext4 pre: crc32c_intel crc32c_generic\nsoftdep x\n\n")
+	if len(got) != 1 || !slices.Equal(got["ext4"], []string{"crc32c_intel", "crc32c_generic"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestAlways(t *testing.T) {
 	real := Always("model name\t: Intel(R) N100\n")
 	sha, verity := slices.Index(real, "sha256_ssse3"), slices.Index(real, "dm-verity")
