@@ -1,6 +1,12 @@
 package facts
 
-import "time"
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/slipway/slipway/internal/cluster"
+)
 
 // Seen is what one node said when it was asked, or why it could not be.
 type Seen struct {
@@ -32,4 +38,35 @@ func outside(least, most time.Duration) time.Duration {
 		return most
 	}
 	return 0
+}
+
+// Found are the addresses in the LAN that nodes have on their first card, by name,
+// for those that take theirs from DHCP. The API's virtual address is nobody's own.
+func Found(c cluster.Cluster, seen []Seen) map[string]netip.Addr {
+	out := map[string]netip.Addr{}
+	for _, s := range seen {
+		for _, n := range c.Nodes {
+			if s.Err != nil || n.Name != s.Node || len(n.Interfaces) == 0 {
+				continue
+			}
+			if a := s.Facts.lan(c.Network, n.Interfaces[0]); a.IsValid() {
+				out[n.Name] = a
+			}
+		}
+	}
+	return out
+}
+
+func (f Facts) lan(net cluster.Network, want cluster.Interface) netip.Addr {
+	for _, i := range f.Interfaces {
+		if !strings.EqualFold(i.MAC, string(want.MAC)) || i.VLAN != want.VLAN {
+			continue
+		}
+		for _, text := range i.Addresses {
+			if p, err := netip.ParsePrefix(text); err == nil && net.LAN.Contains(p.Addr()) && p.Addr() != net.APIVIP {
+				return p.Addr()
+			}
+		}
+	}
+	return netip.Addr{}
 }
