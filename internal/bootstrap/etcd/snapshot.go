@@ -15,15 +15,6 @@ import (
 	"github.com/slipway/slipway/internal/digest"
 )
 
-// Snapshot is what is known of a snapshot in a file.
-type Snapshot struct {
-	Size     int64
-	Digest   digest.Digest // of the file
-	Cluster  member.ID
-	Revision int64  // that the data has at least
-	Version  string // of the format in which etcd keeps it, "3.6.0"
-}
-
 // Half is the end of the name of a snapshot that is being written. What a killed
 // process leaves carries it, and may be removed.
 const Half = ".half"
@@ -35,7 +26,7 @@ const sector = 512
 // Snapshot writes the whole data of etcd into a new file of mode 0600: it holds all
 // Secrets of the cluster. The file gets its name when it is complete, its hash was
 // verified and it is on the disk. tell hears the bytes so far.
-func (c *Client) Snapshot(ctx context.Context, path string, tell func(bytes int64)) (Snapshot, error) {
+func (c *Client) Snapshot(ctx context.Context, path string, tell func(bytes int64)) (member.Snapshot, error) {
 	var errs []error
 	for _, endpoint := range c.config.Endpoints {
 		s, err := c.snapshotOf(ctx, endpoint, path, tell)
@@ -44,14 +35,14 @@ func (c *Client) Snapshot(ctx context.Context, path string, tell func(bytes int6
 		}
 		errs = append(errs, fmt.Errorf("%s: %s", endpoint, reason(err)))
 	}
-	return Snapshot{}, fmt.Errorf("no member of etcd gives a snapshot: %w", errors.Join(errs...))
+	return member.Snapshot{}, fmt.Errorf("no member of etcd gives a snapshot: %w", errors.Join(errs...))
 }
 
-func (c *Client) snapshotOf(ctx context.Context, endpoint, path string, tell func(int64)) (Snapshot, error) {
+func (c *Client) snapshotOf(ctx context.Context, endpoint, path string, tell func(int64)) (member.Snapshot, error) {
 	// A member that lost its leader gives what it remembers; that is no snapshot of
 	// the cluster. So it has to agree with the others first. The stream itself says
 	// neither whose data it is nor how new.
-	var s Snapshot
+	var s member.Snapshot
 	agrees := func(ctx context.Context, one *clientv3.Client) error {
 		got, err := one.Get(ctx, "health")
 		if err == nil {
@@ -60,15 +51,15 @@ func (c *Client) snapshotOf(ctx context.Context, endpoint, path string, tell fun
 		return err
 	}
 	if err := c.one(ctx, endpoint, agrees); err != nil {
-		return Snapshot{}, err
+		return member.Snapshot{}, err
 	}
 	one, err := c.at(endpoint)
 	if err != nil {
-		return Snapshot{}, err
+		return member.Snapshot{}, err
 	}
 	answer, err := one.SnapshotWithVersion(ctx)
 	if err != nil {
-		return Snapshot{}, err
+		return member.Snapshot{}, err
 	}
 	defer answer.Snapshot.Close()
 	s.Version = answer.Version

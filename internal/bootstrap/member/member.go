@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/slipway/slipway/internal/digest"
 )
 
 // ID is how etcd names a member. People see it in hexadecimal, as in etcdctl.
@@ -16,6 +19,20 @@ type ID uint64
 
 // String is the form that etcdctl prints.
 func (id ID) String() string { return fmt.Sprintf("%x", uint64(id)) }
+
+// MarshalText implements encoding.TextMarshaler: many readers of JSON have no numbers
+// of 64 bits.
+func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (id *ID) UnmarshalText(b []byte) error {
+	n, err := strconv.ParseUint(string(b), 16, 64)
+	if err != nil {
+		return fmt.Errorf("not an ID of etcd: %q", b)
+	}
+	*id = ID(n)
+	return nil
+}
 
 // Member is one entry of etcd's member list.
 type Member struct {
@@ -130,4 +147,13 @@ func names(list []Member, servers []Server) string {
 		return out[0]
 	}
 	return strings.Join(out[:len(out)-1], ", ") + " and " + out[len(out)-1]
+}
+
+// Snapshot is what is known of a snapshot of etcd's data in a file.
+type Snapshot struct {
+	Size     int64         `json:"size"`
+	Digest   digest.Digest `json:"digest"` // of the file
+	Cluster  ID            `json:"etcdCluster"`
+	Revision int64         `json:"revision"` // that the data has at least
+	Version  string        `json:"version"`  // of the format in which etcd keeps it, "3.6.0"
 }

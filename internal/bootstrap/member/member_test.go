@@ -1,6 +1,7 @@
 package member
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,5 +195,20 @@ func TestJoined(t *testing.T) {
 		if done, words := Joined(c.state, n1); done != c.done || words != c.words {
 			t.Errorf("%v, %q; want %v, %q", done, words, c.done, c.words)
 		}
+	}
+}
+
+func TestIDIsText(t *testing.T) {
+	in := map[ID]Member{1 << 63: {ID: 0xabc}}
+	text, err := json.Marshal(in)
+	if want := `{"8000000000000000":{"id":"abc","name":"","peerURLs":null}}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v", text, err)
+	}
+	var out map[ID]Member
+	if err := json.Unmarshal(text, &out); err != nil || out[1<<63].ID != 0xabc {
+		t.Errorf("%+v, %v", out, err)
+	}
+	if err := json.Unmarshal([]byte(`{"id":"wxyz"}`), &Member{}); err == nil {
+		t.Error("wxyz is an ID")
 	}
 }
