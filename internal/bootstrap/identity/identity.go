@@ -20,8 +20,8 @@ type Cluster struct {
 	Environment string `json:"environment"`
 	Name        string `json:"name"`
 
-	// CA is the digest of the certificates (PEM) that sign the API servers'; see CAOf.
-	// It is made with the cluster and changes only when an operator rotates it.
+	// CA is the digest of the certificate (DER) that signs the API servers'. It is
+	// made with the cluster and changes only when an operator rotates it.
 	CA digest.Digest `json:"ca"`
 	// UID is that of the namespace kube-system. It is born with the data in etcd and
 	// never changes as long as that data lives.
@@ -63,8 +63,8 @@ type Flux struct {
 	Revision string `json:"revision,omitempty"` // such as main@sha1:…
 }
 
-// CAOf is the digest of a cluster's CA as its servers give it out, a PEM bundle. It is
-// the same that k3s puts into its tokens and that a node tells of itself.
+// CAOf is the digest of the first certificate of a PEM bundle: the one that signs.
+// Others behind it are kept for a while after a rotation.
 func CAOf(bundle []byte) (digest.Digest, error) {
 	block, _ := pem.Decode(bundle)
 	if block == nil || block.Type != "CERTIFICATE" {
@@ -73,5 +73,5 @@ func CAOf(bundle []byte) (digest.Digest, error) {
 	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 		return digest.Digest{}, fmt.Errorf("the cluster's CA: %w", err)
 	}
-	return digest.Of(bundle), nil
+	return digest.Of(block.Bytes), nil
 }
