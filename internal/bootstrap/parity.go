@@ -13,7 +13,7 @@ import (
 // Parity compares the repository with what runs, or offline with what the profile
 // would install.
 func Parity(ctx context.Context, s Settings, p *Payload, offline bool) (Verdicts, error) {
-	session, err := Start(s, Login{})
+	session, err := Start(s, Login{}, Record{})
 	if err != nil {
 		return nil, err
 	}

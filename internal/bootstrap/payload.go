@@ -183,7 +183,7 @@ func (p *Payload) judge(c cluster.Cluster, tree *bootgitops.Tree, running map[st
 func caps(c cluster.Cluster) chart.Caps {
 	version, _, _ := strings.Cut(c.K3s.Version, "+") // v1.34.4+k3s1
 	caps := chart.Caps{Kubernetes: version}
-	if c.Cilium.GatewayAPI {
+	if c.ServesGateways() {
 		caps.Kinds = []string{"gateway.networking.k8s.io/v1/GatewayClass"}
 	}
 	return caps

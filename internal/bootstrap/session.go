@@ -10,10 +10,12 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/slipway/slipway/internal/bootstrap/book"
 	"github.com/slipway/slipway/internal/bootstrap/chart"
 	"github.com/slipway/slipway/internal/bootstrap/kube"
 	"github.com/slipway/slipway/internal/bootstrap/ssh"
 	"github.com/slipway/slipway/internal/bootstrap/ssh/hostkey"
+	"github.com/slipway/slipway/internal/bootstrap/survey"
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/secrets"
@@ -32,21 +34,28 @@ type Session struct {
 	Settings
 	Redactor *secrets.Redactor
 	hosts    map[string]*ssh.Host
+	survey   *survey.Survey
+	login    Login
+	record   Record
 
-	mu   sync.Mutex
-	kube *kube.Client
+	mu     sync.Mutex // over what is opened when it is needed
+	kube   *kube.Client
+	ledger *book.Book
 }
 
 // Login is how the nodes are logged in to.
 type Login struct {
 	Files     []string          // private keys; none means the usual ones and the agent
-	Addresses map[string]string // of nodes that get theirs by DHCP, by name
+	Addresses map[string]string // host[:port] of nodes that are not reached at the profile's, by name
 	HostKeys  map[string][]string
+	// WithoutTimeServer lets clocks be that no time server keeps.
+	WithoutTimeServer bool
 }
 
 // Start makes the drivers; nothing is sent yet.
-func Start(s Settings, l Login) (*Session, error) {
-	out := &Session{Settings: s, Redactor: &secrets.Redactor{}, hosts: map[string]*ssh.Host{}}
+func Start(s Settings, l Login, r Record) (*Session, error) {
+	out := &Session{Settings: s, Redactor: &secrets.Redactor{}, hosts: map[string]*ssh.Host{}, login: l, record: r}
+	nodes := map[string]survey.Node{}
 	keys, err := ssh.Open(s.Getenv("SSH_AUTH_SOCK"), l.Files, ssh.DefaultFiles(s.Home))
 	if err != nil {
 		return nil, err
@@ -61,7 +70,9 @@ func Start(s Settings, l Login) (*Session, error) {
 			Node: n.Name, Address: address(n, l), User: user.Name, Authorized: user.Keys,
 			HostKeys: hostkey.Choose(nil, l.HostKeys[n.Name], trusted), Login: keys, Redact: out.Redactor.Text,
 		})
+		nodes[n.Name] = out.hosts[n.Name]
 	}
+	out.survey = survey.New(nodes, s.Now)
 	return out, nil
 }
 
@@ -70,6 +81,9 @@ func (s *Session) Close() error {
 	var errs []error
 	for _, h := range s.hosts {
 		errs = append(errs, h.Close())
+	}
+	if s.ledger != nil {
+		errs = append(errs, s.ledger.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -84,7 +84,7 @@ func (s *Session) network(p *Payload) (cilium.Network, error) {
 		Release: chart.Installation{Open: s.open, Release: release}, Values: release.Values,
 		PodCIDR: s.Cluster.Network.PodCIDR.String(), Nodes: s.names(),
 	}
-	if !s.Cluster.Cilium.GatewayAPI {
+	if !s.Cluster.ServesGateways() {
 		return n, nil
 	}
 	definitions, err := kube.Decode("gateway-api.yaml", p.Gateway)
