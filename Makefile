@@ -11,7 +11,7 @@ GO      ?= go
 # For the Go tool, in every recipe: see scripts/env.
 export GOFLAGS := -tags=libsqlite3 -buildvcs=false
 export CGO_LDFLAGS_ALLOW := -Wl,-z,now
-# pxed carries dqlite and what that needs, so that it runs where they are not installed.
+# pxed and bootstrap carry dqlite and what that needs, so that they run where it is not installed.
 PXED_LDFLAGS := -Wl,--as-needed -Wl,-Bstatic -ldqlite -lraft -luv_a -lsqlite3 -llz4 -lz -Wl,-Bdynamic -lm -ldl -lpthread
 GOFLAGS_STATIC := -trimpath -buildvcs=false
 
@@ -26,7 +26,7 @@ deps: ## install the Debian packages that a build needs
 .PHONY: build
 build: build-image ## compile the programs into bin/
 	@scripts/deps pxed
-	@CGO_LDFLAGS='$(PXED_LDFLAGS)' $(GO) build $(GOFLAGS_STATIC) -o bin/pxed ./cmd/pxed
+	@CGO_LDFLAGS='$(PXED_LDFLAGS)' $(GO) build $(GOFLAGS_STATIC) -o bin/ ./cmd/pxed ./cmd/bootstrap
 
 # What building an image needs, without a C compiler and pxed's libraries.
 .PHONY: build-image

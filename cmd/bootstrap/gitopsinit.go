@@ -7,7 +7,6 @@ import (
 
 	"github.com/slipway/slipway/internal/bootstrap"
 	"github.com/slipway/slipway/internal/cli"
-	"github.com/slipway/slipway/internal/progress"
 )
 
 func newGitOpsInitCmd() *cobra.Command {
@@ -31,7 +30,7 @@ holds from the first commit. Look at it, commit and push.`,
 		if err != nil {
 			return err
 		}
-		payload, err := openPayload(cmd, s)
+		payload, err := bootstrap.OpenPayload(s)
 		if err != nil {
 			return err
 		}
@@ -49,13 +48,4 @@ holds from the first commit. Look at it, commit and push.`,
 		return nil
 	}
 	return cmd
-}
-
-// openPayload verifies the build with a progress bar.
-func openPayload(cmd *cobra.Command, s bootstrap.Settings) (p *bootstrap.Payload, err error) {
-	err = cli.WithProgress(cmd.ErrOrStderr(), func(r progress.Reporter) error {
-		p, err = bootstrap.OpenPayload(cmd.Context(), s, r)
-		return err
-	})
-	return p, err
 }

@@ -35,7 +35,7 @@ install. Encrypted values are compared and not shown.`,
 		if err != nil {
 			return err
 		}
-		payload, err := openPayload(cmd, s)
+		payload, err := bootstrap.OpenPayload(s)
 		if err != nil {
 			return err
 		}

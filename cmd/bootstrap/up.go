@@ -78,7 +78,7 @@ func story(name, short, long string, run func(context.Context, *bootstrap.Sessio
 	l.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return withSession(cmd, &c, &l, func(s *bootstrap.Session) error {
-			payload, err := openPayload(cmd, s.Settings)
+			payload, err := bootstrap.OpenPayload(s.Settings)
 			if err != nil {
 				return err
 			}
