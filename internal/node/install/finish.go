@@ -79,12 +79,12 @@ func (r Result) Summary() []string {
 	case r.Err == nil:
 		out = append(out, fmt.Sprintf("node %s is installed on %s", c.Node, diskselect.Describe(c.Disk)), "receipt: "+receiptText(c))
 	case !c.Written:
-		out = append(out, "nothing was written: "+words(r.Err))
+		out = append(out, "nothing was written: "+headline(r.Err))
 	default:
-		out = append(out, "the disk does not boot, and its old content is lost: "+words(r.Err))
+		out = append(out, "the disk does not boot, and its old content is lost: "+headline(r.Err))
 	}
 	if len(c.Reasons) > 1 {
-		for _, s := range c.Reasons {
+		for _, s := range c.Reasons[1:] { // the first is in the headline
 			out = append(out, "  - "+s)
 		}
 	}
@@ -95,6 +95,16 @@ func (r Result) Summary() []string {
 		out = append(out, "nobody has acknowledged the receipt")
 	}
 	return out
+}
+
+// headline is an error above the list of its reasons: with the first of them, and
+// without their number.
+func headline(err error) string {
+	var no *Refused
+	if errors.As(err, &no) && len(no.Reasons) > 1 {
+		return strings.Replace(words(err), no.Error(), oneLine(no.Reasons[0]), 1)
+	}
+	return words(err)
 }
 
 // receiptText is what a receipt proves, on one line.

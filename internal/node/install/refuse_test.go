@@ -74,6 +74,11 @@ func TestRefusals(t *testing.T) {
 			if result.Err == nil {
 				t.Fatal("installed")
 			}
+			for _, reason := range result.Receipt.Reasons {
+				if n := strings.Count(strings.Join(result.Summary(), "\n"), reason); n != 1 {
+					t.Errorf("said %d times: %s\n%s", n, reason, strings.Join(result.Summary(), "\n"))
+				}
+			}
 			if said := strings.Join(append(result.Summary(), result.Err.Error()), "\n"); !strings.Contains(said, tt.says) || !strings.Contains(said, "nothing was written") {
 				t.Errorf("says %q, want %q", said, tt.says)
 			}
