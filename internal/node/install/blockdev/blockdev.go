@@ -27,7 +27,8 @@ type Device struct {
 // the largest logical sector in the field. Bytes.
 const alignment = 4096
 
-// bounce is the size of the aligned memory that data goes through, bytes.
+// bounce is the size of the aligned memory that data goes through which does not lie
+// as the kernel wants it, bytes.
 const bounce = 4 << 20
 
 // Open opens a disk for this process alone: the kernel refuses when a partition of
@@ -74,8 +75,18 @@ func (d *Device) Fd() uintptr { return d.file.Fd() }
 // Close closes the device.
 func (d *Device) Close() error { return d.file.Close() }
 
+// fits reports whether the kernel may move memory to the disk as it lies. Large
+// blocks of Go's heap do; the copy is for what was cut out of one. O_DIRECT wants
+// lengths and offsets of whole sectors as well, and those are whole already.
+func fits(p []byte) bool {
+	return len(p) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(p)))%alignment == 0
+}
+
 // WriteAt implements io.WriterAt.
 func (d *Device) WriteAt(p []byte, off int64) (int, error) {
+	if fits(p) {
+		return d.file.WriteAt(p, off)
+	}
 	pooled := d.bufs.Get().(*[]byte)
 	defer d.bufs.Put(pooled)
 	buf := *pooled
@@ -92,6 +103,9 @@ func (d *Device) WriteAt(p []byte, off int64) (int, error) {
 
 // ReadAt implements io.ReaderAt.
 func (d *Device) ReadAt(p []byte, off int64) (int, error) {
+	if fits(p) {
+		return d.file.ReadAt(p, off)
+	}
 	pooled := d.bufs.Get().(*[]byte)
 	defer d.bufs.Put(pooled)
 	buf := *pooled

@@ -38,17 +38,26 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if _, err := rand.Read(data); err != nil {
 		t.Fatal(err)
 	}
-	// Memory at an odd address, as decompressors give it.
-	odd := append([]byte{0}, data...)[1:]
-	if n, err := d.WriteAt(odd, 4096); err != nil || n != len(data) {
-		t.Fatalf("%d, %v", n, err)
-	}
-	if err := d.Flush(); err != nil {
-		t.Fatal(err)
-	}
 	got := make([]byte, len(data))
-	if n, err := d.ReadAt(got, 4096); err != nil || n != len(data) || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes, %v", n, err)
+	// Whole blocks of the heap, and memory at an odd address, cut out of one.
+	for name, memory := range map[string][2][]byte{
+		"aligned": {data, got}, "odd": {append([]byte{0}, data...)[1:], make([]byte, len(data)+1)[1:]},
+	} {
+		if fits(memory[0]) != (name == "aligned") || fits(memory[1]) != (name == "aligned") {
+			t.Fatalf("%s memory is at %p and %p", name, memory[0], memory[1])
+		}
+		if err := d.Zero(0, size); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := d.WriteAt(memory[0], 4096); err != nil || n != len(data) {
+			t.Fatalf("%s: %d, %v", name, n, err)
+		}
+		if err := d.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := d.ReadAt(memory[1], 4096); err != nil || n != len(data) || !bytes.Equal(memory[1], data) {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
 	}
 	for name, zero := range map[string]func(int64, int64) error{"zero": d.Zero, "written zeros": d.writeZeros, "discard": d.Discard} {
 		if _, err := d.WriteAt(data, 4096); err != nil {
