@@ -32,7 +32,7 @@ func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Batch{fd: -1, packets: make([]Packet, 0, n), in: newMessages(n), out: newMessages(n)}
+	b := &Batch{fd: -1, packets: make([]Packet, 0, n), in: newAddressed(n), out: newAddressed(n)}
 	controlled := raw.Control(func(fd uintptr) {
 		if b.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			err = unix.SetNonblock(b.fd, false)

@@ -17,7 +17,10 @@ import (
 // Its reads block a thread, on purpose: a protocol that waits for an answer to each
 // packet, as TFTP does, spends its time on waking up, and the kernel wakes a thread
 // in a system call sooner than the runtime wakes a goroutine.
-type Conversation struct{ fd int }
+type Conversation struct {
+	fd  int
+	out messages
+}
 
 // Converse opens a free port on the host's own address. A read waits for at most
 // the given time.
@@ -26,7 +29,7 @@ func Converse(iface string, own netip.Addr, peer netip.AddrPort, wait time.Durat
 	if err != nil {
 		return nil, fmt.Errorf("opening a socket: %w", err)
 	}
-	c := &Conversation{fd}
+	c := &Conversation{fd: fd}
 	err = errors.Join(
 		unix.BindToDevice(fd, iface),
 		unix.Bind(fd, &unix.SockaddrInet4{Addr: own.As4()}),
@@ -50,7 +53,7 @@ func (c *Conversation) Wait(d time.Duration) error {
 // time, and net.ErrClosed after Stop.
 func (c *Conversation) Read(b []byte) (int, error) {
 	for {
-		n, _, err := unix.Recvfrom(c.fd, b, 0)
+		n, err := unix.Read(c.fd, b)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
@@ -65,12 +68,26 @@ func (c *Conversation) Read(b []byte) (int, error) {
 	}
 }
 
-// Write sends a packet.
-func (c *Conversation) Write(b []byte) (int, error) {
+// Write sends packets, with one system call for all of them.
+func (c *Conversation) Write(packets ...[]byte) error {
+	if len(packets) == 1 {
+		return c.write(packets[0])
+	}
+	if len(packets) > len(c.out.headers) {
+		c.out = newMessages(len(packets))
+	}
+	for i, p := range packets {
+		c.out.point(i, p)
+	}
+	_, err := c.out.send(c.fd, len(packets))
+	return err
+}
+
+func (c *Conversation) write(b []byte) error {
 	for {
-		n, err := unix.Write(c.fd, b)
+		_, err := unix.Write(c.fd, b)
 		if !errors.Is(err, unix.EINTR) {
-			return n, err
+			return err
 		}
 	}
 }

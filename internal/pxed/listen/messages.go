@@ -25,14 +25,23 @@ type messages struct {
 	buffers [][]byte
 }
 
+// newMessages has no senders or receivers: the socket is connected.
 func newMessages(n int) messages {
-	m := messages{make([]header, n), make([]unix.Iovec, n), make([]unix.RawSockaddrInet4, n), make([][]byte, n)}
+	m := messages{headers: make([]header, n), vectors: make([]unix.Iovec, n), buffers: make([][]byte, n)}
 	for i := range n {
-		h := &m.headers[i].Msghdr
-		h.Name = (*byte)(unsafe.Pointer(&m.names[i]))
-		h.Namelen = unix.SizeofSockaddrInet4
-		h.Iov = &m.vectors[i]
-		h.SetIovlen(1)
+		m.headers[i].Iov = &m.vectors[i]
+		m.headers[i].SetIovlen(1)
+	}
+	return m
+}
+
+// newAddressed has a sender or receiver for each datagram.
+func newAddressed(n int) messages {
+	m := newMessages(n)
+	m.names = make([]unix.RawSockaddrInet4, n)
+	for i := range n {
+		m.headers[i].Name = (*byte)(unsafe.Pointer(&m.names[i]))
+		m.headers[i].Namelen = unix.SizeofSockaddrInet4
 	}
 	return m
 }

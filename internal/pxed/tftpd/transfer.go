@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 )
@@ -17,20 +16,28 @@ var errProbe = errors.New("the client only asked for the size")
 // patience is how long a client may be silent before it is given up.
 const patience = 20 * time.Second
 
-// sender sends one file over a socket whose reads wait for at most terms.timeout.
+// wire is the way to the client. A read waits for at most terms.timeout.
+type wire interface {
+	Read(b []byte) (int, error)
+	Write(packets ...[]byte) error
+}
+
+// sender sends one file.
 type sender struct {
-	conn    io.ReadWriter
+	conn    wire
 	terms   terms
 	content []byte
 	blocks  int // of data; the last is shorter than terms.block, possibly empty
-	packets []byte
+	memory  []byte
+	packets [][]byte // in memory, of one window
+	heard   []byte   // for what the client sends
 	resent  int
 }
 
-func newSender(conn io.ReadWriter, t terms, content []byte) *sender {
+func newSender(conn wire, t terms, content []byte) *sender {
 	return &sender{
 		conn: conn, terms: t, content: content, blocks: len(content)/t.block + 1,
-		packets: make([]byte, t.window*(t.block+dataHeader)),
+		memory: make([]byte, t.window*(t.block+dataHeader)), packets: make([][]byte, t.window), heard: make([]byte, maxRequest),
 	}
 }
 
@@ -61,7 +68,7 @@ func (s *sender) offer(ctx context.Context) error {
 		if !first {
 			s.resent++
 		}
-		if _, err := s.conn.Write(packet); err != nil {
+		if err := s.conn.Write(packet); err != nil {
 			return err
 		}
 		a, err := s.answer(ctx, give, time.Now().Add(s.terms.timeout))
@@ -135,22 +142,19 @@ func (s *sender) await(ctx context.Context, give time.Time, acked, n int, repeat
 func (s *sender) transmit(from, n int) error {
 	size := s.terms.block + dataHeader
 	for i := range n {
-		p := s.packets[i*size : (i+1)*size]
+		p := s.memory[i*size : (i+1)*size]
 		binary.BigEndian.PutUint16(p, opData)
 		binary.BigEndian.PutUint16(p[2:], uint16(from+i))
 		start := (from + i - 1) * s.terms.block
 		l := copy(p[dataHeader:], s.content[start:min(start+s.terms.block, len(s.content))])
-		if _, err := s.conn.Write(p[:dataHeader+l]); err != nil {
-			return err
-		}
+		s.packets[i] = p[:dataHeader+l]
 	}
-	return nil
+	return s.conn.Write(s.packets[:n]...)
 }
 
 // answer waits for the client, until the given time or not much longer. What is not
 // an answer is passed over. After give, the client is given up.
 func (s *sender) answer(ctx context.Context, give, until time.Time) (answer, error) {
-	var buf [maxRequest]byte
 	for {
 		switch now := time.Now(); {
 		case now.After(give):
@@ -158,14 +162,14 @@ func (s *sender) answer(ctx context.Context, give, until time.Time) (answer, err
 		case now.After(until):
 			return answer{}, os.ErrDeadlineExceeded
 		}
-		n, err := s.conn.Read(buf[:])
+		n, err := s.conn.Read(s.heard)
 		if ctx.Err() != nil {
 			return answer{}, context.Cause(ctx)
 		}
 		if err != nil {
 			return answer{}, err
 		}
-		if a, err := parseAnswer(buf[:n]); err == nil {
+		if a, err := parseAnswer(s.heard[:n]); err == nil {
 			return a, nil
 		}
 	}
