@@ -25,7 +25,7 @@ func voters(r Removal) int {
 // Joined says how far a server has come into etcd, and whether it has arrived: a
 // started, healthy member that votes.
 func Joined(s State, server Server) (done bool, words string) {
-	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.at(server) })
+	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.At(server) })
 	if i < 0 {
 		return false, server.Name + " is no member of etcd yet"
 	}

@@ -104,9 +104,9 @@ func (s State) Learners() []Member {
 	return slices.DeleteFunc(slices.Clone(s.Members), func(m Member) bool { return !m.Learner })
 }
 
-// at reports whether the member is where the server is. The peer URL decides: a
+// At reports whether the member is where the server is. The peer URL decides: a
 // member that never started has no name, and a name can be chosen freely.
-func (m Member) at(s Server) bool {
+func (m Member) At(s Server) bool {
 	return slices.ContainsFunc(m.PeerURLs, func(raw string) bool {
 		u, err := url.Parse(raw)
 		return err == nil && slices.Contains(s.Addresses, u.Hostname())
@@ -123,7 +123,7 @@ func (m Member) named(s Server) bool {
 // owner is the server at the member's peer URL, or "".
 func owner(m Member, servers []Server) string {
 	for _, s := range servers {
-		if m.at(s) {
+		if m.At(s) {
 			return s.Name
 		}
 	}
