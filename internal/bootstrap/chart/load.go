@@ -66,7 +66,8 @@ func pack(tar []byte) ([]byte, error) {
 	if _, err := w.Write(tar); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), w.Close()
+	err = w.Close() // before the bytes are taken: it writes the last of them
+	return out.Bytes(), err
 }
 
 // values are a release's values in the form in which Helm keeps them: as JSON

@@ -95,10 +95,14 @@ func (c Client) objects(ctx context.Context, rel *release.Release) ([]object.Ref
 	return refs, nil
 }
 
-// Missing are those of the installed objects that the cluster does not have.
+// missing are those of the installed objects that the cluster does not have. A Job is
+// work that is done once: it goes when its time is over, and that is no damage.
 func (c Client) missing(ctx context.Context, refs []object.Ref) ([]object.Ref, error) {
 	var gone []object.Ref
 	for _, r := range refs {
+		if r.Kind == "Job" && r.Group() == "batch" {
+			continue
+		}
 		_, err := c.Kube.Get(ctx, r)
 		switch {
 		case errors.Is(err, object.ErrNotFound):

@@ -18,10 +18,11 @@ import (
 // establishing bounds the wait for the server to serve what was defined.
 const establishing = time.Minute
 
-// Apply makes objects be as wanted, in the order in which they can be made. Fields
-// that we once set and do not want any more are removed; those of others stay,
-// and where others set the same field, ours counts. Between definitions and what is
-// defined it waits until the server serves them. tell may be nil.
+// Apply makes objects be as wanted, in the order in which they can be made, and
+// leaves alone those that are. Fields that we once set and do not want any more are
+// removed; those of others stay, and where others set the same field, ours counts.
+// Between definitions and what is defined it waits until the server serves them. tell
+// may be nil.
 func (c *Client) Apply(ctx context.Context, objects []map[string]any, tell sequence.Tell) error {
 	sorted := object.Sorted(objects)
 	var defined []object.Ref
@@ -34,7 +35,11 @@ func (c *Client) Apply(ctx context.Context, objects []map[string]any, tell seque
 		}
 		r := object.Of(o)
 		say(tell, fmt.Sprintf("for the API server to take %s, %d of %d", r, i+1, len(sorted)))
-		if _, err := c.apply(ctx, o, false); err != nil {
+		change, err := c.change(ctx, o)
+		if err == nil && change != nil {
+			_, err = c.apply(ctx, o, false)
+		}
+		if err != nil {
 			return err
 		}
 		if object.Definition(o) {

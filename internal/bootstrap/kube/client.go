@@ -86,7 +86,7 @@ func (c *Client) connect() error {
 		return fmt.Errorf("kubernetes client: %w", err)
 	}
 	c.cached = memory.NewMemCacheClient(disco)
-	c.mapper = restmapper.NewDeferredDiscoveryRESTMapper(c.cached)
+	c.mapper = &kinds{ResettableRESTMapper: restmapper.NewDeferredDiscoveryRESTMapper(c.cached)}
 	if c.objects, err = dynamic.NewForConfigAndClient(c.config, shared); err != nil {
 		return fmt.Errorf("kubernetes client: %w", err)
 	}

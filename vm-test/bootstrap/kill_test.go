@@ -1,0 +1,127 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/slipway/slipway/internal/payload/object"
+	"github.com/slipway/slipway/vm-test/controlplane"
+)
+
+// A run that is killed after every step that did something, again and again, comes
+// to the same end as one that nobody disturbs.
+func (s *suite) killedBetweenSteps(t *testing.T) {
+	p := controlplane.Start(t, controlplane.Options{})
+	r := newRig(t, s.parts, p.KubeconfigBytes())
+	r.standInNodes(t)
+	var killedAfter []string
+	for {
+		c := s.start(t, p.KubeconfigBytes(), envBlock+"=1")
+		line := c.await(t, "done ", "all steps are done")
+		if line == "all steps are done" {
+			break
+		}
+		c.kill()
+		killedAfter = append(killedAfter, line)
+	}
+	t.Logf("killed after: %s", strings.Join(killedAfter, "; "))
+	if n := len(killedAfter); n != s.steps {
+		t.Errorf("killed %d times; an undisturbed run does %d steps", n, s.steps)
+	}
+	s.converged(t, r)
+}
+
+// A run that is killed with every fifteenth write in flight, inside of steps and of
+// Helm's work, comes to the same end.
+func (s *suite) killedInsideSteps(t *testing.T) {
+	p := controlplane.Start(t, controlplane.Options{})
+	r := newRig(t, s.parts, p.KubeconfigBytes())
+	r.standInNodes(t)
+	g := newGate(t, p)
+	kills := 0
+	for ; kills < 50; kills++ {
+		g.until(func(w write) bool { return w.n == 15 })
+		c := s.start(t, g.kubeconfig())
+		if s.ends(t, c, g) {
+			break
+		}
+	}
+	t.Logf("killed %d times", kills)
+	if kills < 5 {
+		t.Errorf("killed only %d times", kills)
+	}
+	s.converged(t, r)
+}
+
+// ends waits for a child to be done, or kills it when the gate holds it.
+func (s *suite) ends(t *testing.T, c *child, g *gate) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		select {
+		case w := <-g.held:
+			c.kill()
+			t.Logf("killed at %s", w)
+			return false
+		case line, ok := <-c.lines:
+			if line == "all steps are done" {
+				return true
+			}
+			c.said.WriteString(line + "\n")
+			if !ok {
+				t.Fatalf("the run failed:\n%s", c.said.String())
+			}
+		case <-ctx.Done():
+			t.Fatalf("the run is neither done nor held after %s:\n%s", patience, c.said.String())
+		}
+	}
+}
+
+// converged compares a cluster with that of the undisturbed run.
+func (s *suite) converged(t *testing.T, r *rig) {
+	t.Helper()
+	if did, _ := r.mustRun(t, r.steps(t)); did != 0 {
+		t.Errorf("one more run still does %d steps", did)
+	}
+	if moved := moved(s.content, r.content(t)); len(moved) > 0 {
+		t.Errorf("these are not as after an undisturbed run: %s", strings.Join(moved, ", "))
+	}
+	r.oneHistory(t)
+}
+
+// oneHistory checks Helm's records: one release, one revision of it deployed, and
+// that is the newest; nothing is pending.
+func (r *rig) oneHistory(t *testing.T) (revisions []string) {
+	t.Helper()
+	secrets, err := r.client.List(t.Context(), "v1", "Secret", "", "owner=helm")
+	must(t, err)
+	deployed, newest := int64(0), int64(0)
+	for _, s := range secrets {
+		label := func(key string) string { return object.Text(s, "metadata", "labels", key) }
+		if object.Of(s).Namespace != "kube-system" || label("name") != "cilium" {
+			t.Errorf("record of another release: %s", object.Of(s))
+		}
+		var n int64
+		fmt.Sscan(label("version"), &n)
+		newest = max(newest, n)
+		revisions = append(revisions, fmt.Sprintf("%03d %s", n, label("status")))
+		if label("status") == "deployed" {
+			if deployed != 0 {
+				t.Errorf("revisions %d and %d are both deployed", deployed, n)
+			}
+			deployed = n
+		}
+		if strings.HasPrefix(label("status"), "pending") {
+			t.Errorf("revision %d is %s", n, label("status"))
+		}
+	}
+	slices.Sort(revisions)
+	if deployed == 0 || deployed != newest {
+		t.Errorf("not the newest revision is deployed: %s", strings.Join(revisions, ", "))
+	}
+	return revisions
+}
