@@ -24,7 +24,8 @@ const (
 
 // decided is a request and what it gets.
 type decided struct {
-	request dhcpv4.DHCPv4 // its memory is used again for the next burst
+	request dhcpv4.DHCPv4 // its memory, and that of the reply, is used again for the next burst
+	reply   dhcpv4.DHCPv4
 	q       pxe.Request
 	d       pxe.Decision
 	save    *lease.Lease // must be durable before the answer is sent
@@ -100,7 +101,7 @@ func (r *reader) decide(ctx context.Context, packet listen.Packet, one *decided)
 		r.log.Debug("not a DHCP message", "from", packet.Peer, "err", err)
 		return false
 	}
-	one.q = pxe.Request{Packet: p, Client: pxe.Classify(p), Port: r.port, From: packet.Peer}
+	one.q = pxe.Request{Packet: p, Client: pxe.Classify(p), Port: r.port, From: packet.Peer, Into: &one.reply}
 	one.q.Verdict = r.verdict(ctx, one.q.Client)
 	one.save, one.silent = nil, false
 	if r.leases != nil && r.port == pxe.PortServer && one.q.Verdict != pxe.Ignore && one.q.Client.MAC != "" && p.OpCode == dhcpv4.OpcodeBootRequest {

@@ -23,6 +23,7 @@ type Request struct {
 	From    netip.AddrPort // who sent it
 	Verdict Verdict        // what is known about the machine
 	Grant   Grant          // what package lease says; ModeDHCP only
+	Into    *dhcpv4.DHCPv4 // memory for the reply that may be used again; nil: new
 }
 
 // Gave is what a machine got, in one word for logs and metrics.

@@ -1,6 +1,7 @@
 package pxe
 
 import (
+	"bytes"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -41,7 +42,12 @@ func FuzzDecide(f *testing.F) {
 			readable(t, proxy)
 		}
 		q.Grant = Grant{Kind: GrantKind(what / 3 % 4), Addr: netip.MustParseAddr("10.77.0.100"), Time: time.Hour, Why: "fuzzed"}
-		readable(t, Decide(q, config(ModeDHCP)))
+		first := Decide(q, config(ModeDHCP))
+		readable(t, first)
+		q.Into = &dhcpv4.DHCPv4{BootFileName: "old", ServerHostName: "old", HopCount: 3, YourIPAddr: []byte{1, 2, 3, 4}, Options: dhcpv4.Options{99: []byte("old")}}
+		if again := Decide(q, config(ModeDHCP)); first.Reply != nil && !bytes.Equal(Append(nil, again.Reply), Append(nil, first.Reply)) {
+			t.Errorf("in memory that was used before: %s", again.Reply.Summary())
+		}
 	})
 }
 

@@ -41,11 +41,7 @@ func Parse(b []byte, p *dhcpv4.DHCPv4) error {
 	case binary.BigEndian.Uint32(b[atCookie:]) != cookie:
 		return fmt.Errorf("% x is not the magic cookie", b[atCookie:atOptions])
 	}
-	options := p.Options
-	if options == nil {
-		options = make(dhcpv4.Options, usualOptions)
-	}
-	clear(options)
+	options := emptied(p.Options)
 	*p = dhcpv4.DHCPv4{
 		OpCode: dhcpv4.OpcodeType(b[0]), HWType: iana.HWType(b[1]), HopCount: b[3], TransactionID: dhcpv4.TransactionID(b[4:8]),
 		NumSeconds: binary.BigEndian.Uint16(b[8:]), Flags: binary.BigEndian.Uint16(b[10:]),

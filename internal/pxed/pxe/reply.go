@@ -11,15 +11,18 @@ import (
 // newReply is a reply of the given type with what every reply carries. yiaddr is
 // zero until a lease is written into it: a proxy hands out no address.
 func newReply(q Request, c Config, kind dhcpv4.MessageType) *dhcpv4.DHCPv4 {
-	p := q.Packet
-	r := &dhcpv4.DHCPv4{
+	p, r := q.Packet, q.Into
+	if r == nil {
+		r = &dhcpv4.DHCPv4{}
+	}
+	*r = dhcpv4.DHCPv4{
 		OpCode:        dhcpv4.OpcodeBootReply,
 		HWType:        p.HWType,
 		TransactionID: p.TransactionID,
 		Flags:         p.Flags,
 		GatewayIPAddr: p.GatewayIPAddr,
 		ClientHWAddr:  p.ClientHWAddr,
-		Options:       make(dhcpv4.Options, usualOptions),
+		Options:       emptied(r.Options),
 	}
 	r.Options[optMessageType] = []byte{byte(kind)}
 	r.Options[optServerID] = c.Server.AsSlice()
@@ -31,6 +34,15 @@ func newReply(q Request, c Config, kind dhcpv4.MessageType) *dhcpv4.DHCPv4 {
 		}
 	}
 	return r
+}
+
+// emptied is a map to use again, or a new one.
+func emptied(o dhcpv4.Options) dhcpv4.Options {
+	if o == nil {
+		return make(dhcpv4.Options, usualOptions)
+	}
+	clear(o)
+	return o
 }
 
 // usualOptions is how many options a reply has, at most times.

@@ -82,7 +82,7 @@ func (t *Table) discover(now time.Time, q request) Answer {
 	if l, ok := t.of(q.mac); !ok || l.Addr != a || l.State != Bound || !now.Before(l.Expires) {
 		t.put(Lease{Addr: a, MAC: q.mac, Host: q.host, State: Offered, Expires: now.Add(offerTime)})
 	}
-	return t.grant(a, q.mac, fmt.Sprintf("%s offered", a))
+	return t.grant(a, q.mac, a.String()+" offered")
 }
 
 func (t *Table) grant(a netip.Addr, mac cluster.MAC, why string) Answer {
@@ -149,7 +149,7 @@ func (t *Table) reboot(now time.Time, q request) Answer {
 func (t *Table) bind(now time.Time, q request, a netip.Addr, how string) Answer {
 	l := Lease{Addr: a, MAC: q.mac, Host: q.host, State: Bound, Expires: now.Add(t.cfg.Time)}
 	t.put(l)
-	out := t.grant(a, q.mac, fmt.Sprintf("%s %s", a, how))
+	out := t.grant(a, q.mac, a.String()+" "+how)
 	out.Save = &l
 	return out
 }
