@@ -3,11 +3,15 @@ package bootstrap
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/slipway/slipway/internal/bootstrap/facts"
+	"github.com/slipway/slipway/internal/bootstrap/k3s"
 	"github.com/slipway/slipway/internal/bootstrap/longhorn"
 	"github.com/slipway/slipway/internal/bootstrap/preflight"
+	"github.com/slipway/slipway/internal/secrets"
 	"github.com/slipway/slipway/internal/sequence"
 )
 
@@ -23,7 +27,23 @@ func (s *Session) outside(_ context.Context, p *Payload, r *reader) ([]sequence.
 	})}
 	steps = append(steps, s.repository(p, r)...)
 	steps = append(steps, longhorn.Mounted(s.Cluster, disks{s})...)
-	return steps, nil
+	servers := s.k3s(r)
+	steps = append(steps, k3s.Steps(servers)...)
+	return append(steps, k3s.Kubeconfig(servers, filepath.Join(s.State, kubeconfigName), s.Now)), nil
+}
+
+// k3s is what the steps of k3s need.
+func (s *Session) k3s(r *reader) k3s.Options {
+	return k3s.Options{
+		Cluster: s.Cluster, Node: func(name string) k3s.Node { return s.hosts[name] }, Survey: s.survey,
+		Recorded: s.recorded, Etcd: s.members, Pause: pause,
+		Token: func() (string, error) {
+			if r.secrets == nil {
+				return "", errors.New("the secrets are not open")
+			}
+			return r.secrets.Need(secrets.Token)
+		},
+	}
 }
 
 // disks speaks with nodes about their data disks.

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway/slipway/internal/bootstrap/survey"
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/payload/k3sconf"
 	"github.com/slipway/slipway/internal/secrets"
 	"github.com/slipway/slipway/internal/sequence"
 )
@@ -106,8 +107,9 @@ func address(n cluster.Node, l Login) string {
 	return net.JoinHostPort(host, strconv.Itoa(sshPort))
 }
 
-// open gives the client of the API server: by the kubeconfig in the state
-// directory, or that of a server. Before there is either it is sequence.ErrUnseen.
+// open gives the client of the API server: by the kubeconfig in the state directory,
+// or by that of a server, through it. A state directory that was lost must not make a
+// living cluster look as if there were none. Without either it is sequence.ErrUnseen.
 func (s *Session) open(ctx context.Context) (*kube.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,18 +118,46 @@ func (s *Session) open(ctx context.Context) (*kube.Client, error) {
 	}
 	path := filepath.Join(s.State, kubeconfigName)
 	data, err := os.ReadFile(path)
+	var dial kube.Dialer
 	if missing(err) {
-		return nil, sequence.ErrUnseen
+		path = k3sconf.KubeconfigPath
+		data, dial, err = s.serving(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := kube.New(data, nil)
+	c, err := kube.New(data, dial)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	s.kube = c
+	if dial == nil {
+		s.kube = c // the other one gives way to the file as soon as there is one
+	}
 	return c, nil
+}
+
+// serving is the kubeconfig of the first server on which k3s runs, with the way to it.
+func (s *Session) serving(ctx context.Context) ([]byte, kube.Dialer, error) {
+	for _, seen := range s.survey.Ask(ctx, s.servers()...) {
+		if seen.Err != nil || seen.Facts.K3s.State != "active" {
+			continue
+		}
+		data, err := s.hosts[seen.Node].Get(ctx, k3sconf.KubeconfigPath)
+		if missing(err) {
+			continue
+		}
+		return data, s.hosts[seen.Node].Dial, err
+	}
+	return nil, nil, sequence.ErrUnseen
+}
+
+// servers are the names of the servers.
+func (s *Session) servers() []string {
+	var out []string
+	for _, n := range s.Cluster.Servers() {
+		out = append(out, n.Name)
+	}
+	return out
 }
 
 // running are the values of the releases that run, by name.
