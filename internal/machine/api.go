@@ -13,7 +13,8 @@ const (
 	PathReport = "/v1/machine/report"
 	// PathTicket answers with the Ticket.
 	PathTicket = "/v1/machine/ticket"
-	// PathSeed answers with a Seed, once; then 410.
+	// PathSeed answers with a Seed, once for each start of a machine; then 410. With
+	// HeaderStart the start that has it may ask again: an answer can be lost.
 	PathSeed = "/v1/machine/seed"
 	// PathProgress takes a Progress. 409 means that the ticket is no longer valid: stop.
 	PathProgress = "/v1/machine/progress"
@@ -23,6 +24,11 @@ const (
 	// PathHealth is asked by an installed node when it is ready, with a Ready.
 	PathHealth = "/v1/machine/ready"
 )
+
+// HeaderStart names the start of the machine that a request belongs to. It is chosen
+// anew at each start and never leaves the machine but in this header, so that who has
+// only read a ticket somewhere cannot repeat a request of the machine.
+const HeaderStart = "Slipway-Start"
 
 // Words of the kernel command line that tell nodeinit what it was started for.
 const (

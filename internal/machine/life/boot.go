@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/machine"
 )
 
@@ -91,7 +92,7 @@ func (r *Record) boot(e Boot, now time.Time, out *Outcome) Decision {
 	case d.Action == machine.ActionInstall:
 		r.retire(EndSuperseded, now)
 		g.Touched = g.Touched || !g.Claimed.IsZero()
-		g.Token, g.Seeded, g.Claimed = e.Token, false, time.Time{}
+		g.Token, g.Seeded, g.SeededTo, g.Claimed = e.Token, false, digest.Digest{}, time.Time{}
 		if !d.Again {
 			g.Tries, g.TryStart = g.Tries+1, now
 		}

@@ -44,8 +44,9 @@ type Disarm struct{ Reason string }
 // Claim is the installer fetching its ticket.
 type Claim struct{ Token digest.Digest }
 
-// TakeSeed is the installer fetching the seed.
-type TakeSeed struct{ Token digest.Digest }
+// TakeSeed is the installer fetching the seed. Start is the hash of what names the
+// start of the machine, or zero.
+type TakeSeed struct{ Token, Start digest.Digest }
 
 // Advance is a sign of life of the installer.
 type Advance struct {

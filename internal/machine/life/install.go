@@ -32,11 +32,16 @@ func (r *Record) takeSeed(e TakeSeed, now time.Time, out *Outcome) error {
 	if err := r.claimed("seed", e.Token, now); err != nil {
 		return err
 	}
-	if r.Grant.Seeded {
-		return machine.Refuse(machine.CodeTaken, "", "seed: it was handed out to this ticket already")
+	g := r.Grant
+	switch {
+	case !g.Seeded:
+		g.Seeded, g.SeededTo = true, e.Start
+		out.note("%s has fetched its seed", r.Node)
+	case g.SeededTo.IsZero() || g.SeededTo != e.Start:
+		return machine.Refuse(machine.CodeTaken, "a restart of the machine begins anew, as its next try", "seed: it was handed out to this ticket already")
+	default: // the same start: the answer was lost on the way
+		out.note("%s has fetched its seed again", r.Node)
 	}
-	r.Grant.Seeded = true
-	out.note("%s has fetched its seed", r.Node)
 	return nil
 }
 

@@ -117,7 +117,7 @@ func (s *story) boot(want machine.Action) string {
 func (s *story) install(id string) {
 	s.t.Helper()
 	s.do(Claim{HashToken(id)})
-	s.do(TakeSeed{HashToken(id)})
+	s.do(TakeSeed{Token: HashToken(id)})
 	s.do(Advance{HashToken(id), machine.Progress{Stage: machine.StageWrite, Done: 1, Total: 2}})
 	s.do(Finish{HashToken(id), receipt("n2", id)})
 	s.state(StateInstalled)
@@ -137,7 +137,7 @@ func TestInstalledOnce(t *testing.T) {
 	s.boot(machine.ActionBootDisk)
 	s.arm()
 	id := s.boot(machine.ActionInstall)
-	s.no(machine.CodeUnclaimed, TakeSeed{HashToken(id)})
+	s.no(machine.CodeUnclaimed, TakeSeed{Token: HashToken(id)})
 	s.no(machine.CodeUnclaimed, Finish{HashToken(id), receipt("n2", id)})
 	s.no(machine.CodeWrong, Claim{HashToken("guessed")})
 	s.no(machine.CodeWrong, Claim{})
@@ -146,8 +146,9 @@ func TestInstalledOnce(t *testing.T) {
 	}
 	s.state(StateImaging)
 	s.do(Claim{HashToken(id)}) // the answer was lost
-	s.do(TakeSeed{HashToken(id)})
-	s.no(machine.CodeTaken, TakeSeed{HashToken(id)})
+	s.do(TakeSeed{Token: HashToken(id)})
+	s.no(machine.CodeTaken, TakeSeed{Token: HashToken(id)})
+	s.no(machine.CodeTaken, TakeSeed{Token: HashToken(id), Start: HashToken("a start")})
 	s.do(Finish{HashToken(id), receipt("n2", id)})
 	s.state(StateInstalled)
 
@@ -160,7 +161,7 @@ func TestInstalledOnce(t *testing.T) {
 	other.Bytes++
 	s.no(machine.CodeUsed, Finish{HashToken(id), other})
 	s.no(machine.CodeUsed, Claim{HashToken(id)})
-	s.no(machine.CodeUsed, TakeSeed{HashToken(id)})
+	s.no(machine.CodeUsed, TakeSeed{Token: HashToken(id)})
 	for range 100 {
 		s.now = s.now.Add(time.Minute)
 		s.boot(machine.ActionBootDisk)
@@ -197,7 +198,7 @@ func TestPowerCut(t *testing.T) {
 	for range 3 {
 		id := s.boot(machine.ActionInstall)
 		s.do(Claim{HashToken(id)})
-		s.do(TakeSeed{HashToken(id)})
+		s.do(TakeSeed{Token: HashToken(id)})
 		ids = append(ids, id)
 		s.now = s.now.Add(time.Minute)
 	}
@@ -449,4 +450,20 @@ func TestSpentIsBounded(t *testing.T) {
 	if slices.ContainsFunc(s.r.Spent, func(x Spent) bool { return x.End == "" }) {
 		t.Error("a dead token without a reason")
 	}
+}
+
+// An answer can be lost: the start of a machine that has the seed gets it again, and
+// nobody else who knows the ticket.
+func TestSeedAgain(t *testing.T) {
+	s := newStory(t)
+	s.arm()
+	id := s.boot(machine.ActionInstall)
+	s.do(Claim{HashToken(id)})
+	first := TakeSeed{Token: HashToken(id), Start: HashToken("first")}
+	s.do(first)
+	s.do(first)
+	s.no(machine.CodeTaken, TakeSeed{Token: HashToken(id), Start: HashToken("second")})
+	s.no(machine.CodeTaken, TakeSeed{Token: HashToken(id)})
+	s.do(Finish{HashToken(id), receipt("n2", id)})
+	s.no(machine.CodeUsed, first)
 }

@@ -204,7 +204,7 @@ func (w *world) boot(i int) {
 // whole is an install that nothing goes wrong with.
 func (w *world) whole(b *box, id string) {
 	token := HashToken(id)
-	for _, e := range []Event{Claim{token}, TakeSeed{token}, Finish{token, receipt("", id)}} {
+	for _, e := range []Event{Claim{token}, TakeSeed{Token: token}, Finish{token, receipt("", id)}} {
 		r, found := w.holder(token)
 		if !found {
 			w.t.Fatal("nobody has the token that was just handed out")
@@ -257,7 +257,7 @@ func (w *world) installer(b *box) {
 	case 0, 1:
 		e = Claim{token}
 	case 2:
-		e = TakeSeed{token}
+		e = TakeSeed{Token: token}
 	case 3:
 		e = Advance{token, machine.Progress{Stage: machine.StageWrite}}
 	default:

@@ -71,6 +71,7 @@ type Grant struct {
 	TryStart time.Time        `json:"tryStart,omitzero"`
 	Claimed  time.Time        `json:"claimed,omitzero"`  // when this try fetched the ticket
 	Seeded   bool             `json:"seeded,omitempty"`  // this try fetched the seed
+	SeededTo digest.Digest    `json:"seededTo,omitzero"` // the start that it went to, which may fetch it again
 	Touched  bool             `json:"touched,omitempty"` // an earlier try, or the arming that this one replaced, may have written
 	Machine  machine.Identity `json:"machine"`           // that it was given to; fixed at the latest by the first try
 	End      End              `json:"end,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -136,9 +137,19 @@ func (a *app) connect(ctx context.Context) (*httpsource.Source, error) {
 	a.screen.Say(up.String())
 	go network.Keep(ctx, up, a.screen.Say)
 	return httpsource.New(httpsource.Options{
-		Server: a.line.Server, Ticket: a.line.Ticket, Client: &http.Client{Transport: httpsource.Transport()},
+		Server: a.line.Server, Ticket: a.line.Ticket, Start: bootID(), Client: &http.Client{Transport: httpsource.Transport()},
 		Stall: stall, Small: small,
 	})
+}
+
+// bootID is what the kernel calls this start, at random (random(4)). Without one the
+// seed can be fetched only once.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
 }
 
 // look takes the inventory, when no disk has appeared for a while.

@@ -92,11 +92,16 @@ func (d *Desk) anotherImage(rec life.Record) error {
 	}
 }
 
-// Seed gives the installer the seed of its node, once.
-func (d *Desk) Seed(ctx context.Context, token string) (machine.Seed, error) {
+// Seed gives the installer the seed of its node, once: to the start of the machine
+// that asks first, and to that one again should it ask again.
+func (d *Desk) Seed(ctx context.Context, token, start string) (machine.Seed, error) {
+	event := life.TakeSeed{Token: life.HashToken(token)}
+	if start != "" {
+		event.Start = life.HashToken(start)
+	}
 	var out machine.Seed
-	err := d.byToken(ctx, "seed", token, func(rec life.Record, hash digest.Digest, _ *Change) (life.Record, []string, error) {
-		after, outcome, err := life.Apply(rec, life.TakeSeed{Token: hash}, d.now())
+	err := d.byToken(ctx, "seed", token, func(rec life.Record, _ digest.Digest, _ *Change) (life.Record, []string, error) {
+		after, outcome, err := life.Apply(rec, event, d.now())
 		if err != nil {
 			return after, outcome.Notes, err
 		}

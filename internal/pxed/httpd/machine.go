@@ -29,7 +29,7 @@ func (s *Server) ticket(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) seed(w http.ResponseWriter, r *http.Request) {
-	seed, err := s.desk.Seed(r.Context(), bearer(r))
+	seed, err := s.desk.Seed(r.Context(), bearer(r), r.Header.Get(machine.HeaderStart))
 	s.reply(w, r, seed, err)
 }
 

@@ -24,6 +24,7 @@ import (
 type Options struct {
 	Server string // base URL; after commas those of others, each asked when the one before is away
 	Ticket string // Ticket.ID; empty for a machine that only reports
+	Start  string // names this start of the machine, and no other; may be empty
 	Client *http.Client
 	// Stall is how long nothing may arrive before a link counts as cut.
 	Stall time.Duration
@@ -186,6 +187,9 @@ func (s *Source) request(ctx context.Context, asked int32, method, path string, 
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if s.o.Start != "" {
+		req.Header.Set(machine.HeaderStart, s.o.Start)
 	}
 	if s.o.Ticket != "" {
 		req.Header.Set("Authorization", "Bearer "+s.o.Ticket)
