@@ -37,6 +37,7 @@ var floors = map[string]floor{
 	"internal/bootstrap/member":   contracts,
 	"internal/bootstrap/parity":   contracts,
 	"internal/bootstrap/start":    contracts,
+	"internal/bootstrap/verdict":  contracts,
 	"internal/bootstrap/volume":   contracts,
 	"internal/diskselect":         contracts,
 	"internal/disklayout":         contracts,

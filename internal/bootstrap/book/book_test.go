@@ -103,6 +103,10 @@ func check(t *testing.T, b *Book) {
 			t.Errorf("a run that never was: %v", err)
 		}
 	}
+	planned, err := b.Look(ctx, "rebuild", "n1")
+	if r, err2 := planned.Record(ctx); err != nil || err2 != nil || planned.ID != "" || len(r.Steps) != 0 {
+		t.Errorf("%+v, %v, %v: nothing was begun", planned, err, err2)
+	}
 	first, resumed, err := b.Begin(ctx, "rebuild", "n1", "me", ledgertest.Clock())
 	if err != nil || resumed {
 		t.Fatalf("%v, %v", resumed, err)

@@ -194,6 +194,15 @@ func (k Keeper) Verify(i Info) error {
 	return nil
 }
 
+// Ensure takes a snapshot for a run that has none.
+func (k Keeper) Ensure(ctx context.Context, run, why string, tell func(words string)) error {
+	if has, err := k.Has(ctx, run); has || err != nil {
+		return err
+	}
+	_, err := k.Take(ctx, run, why, tell)
+	return err
+}
+
 // Has reports whether a whole snapshot of a run is there.
 func (k Keeper) Has(_ context.Context, run string) (bool, error) {
 	all, err := k.List()
