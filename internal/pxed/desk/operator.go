@@ -104,12 +104,11 @@ func (d *Desk) Disarm(ctx context.Context, name string) (Machine, error) {
 func (d *Desk) onNode(ctx context.Context, kind string, node cluster.Node, make func(life.Record) (life.Event, error)) (Machine, error) {
 	var after life.Record
 	err := d.change(ctx, func(fleet []life.Record) (Change, error) {
-		var c Change
-		rec, err := ofNode(fleet, node)
+		c, rec, err := d.ofNode(fleet, node, kind)
+		after = rec
 		if err != nil {
 			return c, err
 		}
-		after = rec
 		e, err := make(rec)
 		if err != nil {
 			return c, err
@@ -127,14 +126,47 @@ func (d *Desk) onNode(ctx context.Context, kind string, node cluster.Node, make 
 	return d.view(ctx, after)
 }
 
-// ofNode is the machine of a node: the one bound to it, or one to be expected.
-func ofNode(fleet []life.Record, node cluster.Node) (life.Record, error) {
+// ofNode is the machine of a node, or one to be expected. What is known of machines
+// that are or could be the node is judged anew first: since they were heard of the
+// profile may have changed, and other machines may have come.
+func (d *Desk) ofNode(fleet []life.Record, node cluster.Node, kind string) (Change, life.Record, error) {
+	var c Change
 	for _, r := range fleet {
-		if r.Node == node.Name {
-			return r, nil
+		if r.LastSeen.IsZero() || !concerns(r, node) || slices.Contains(c.Gone, r.Key) {
+			continue
 		}
+		one, err := d.review(fleet, r.Key, kind)
+		if err != nil {
+			return c, r, err
+		}
+		fleet = one.on(fleet)
+		c.Put, c.Gone, c.Events = append(c.Put, one.Put...), append(c.Gone, one.Gone...), append(c.Events, one.Events...)
 	}
-	return life.Expect(node)
+	i := slices.IndexFunc(fleet, func(r life.Record) bool { return r.Node == node.Name })
+	if i < 0 {
+		rec, err := life.Expect(node)
+		return c, rec, err
+	}
+	c.Put = without(c.Put, fleet[i].Key) // the caller goes on with it
+	return c, fleet[i], nil
+}
+
+// concerns reports whether a machine is a node, or has a name that makes it one.
+func concerns(r life.Record, node cluster.Node) bool {
+	serial := machine.Usable(node.Serial)
+	return r.Node == node.Name || serial != "" && machine.Usable(r.Identity.Serial) == serial ||
+		slices.ContainsFunc(node.Interfaces, func(i cluster.Interface) bool { return slices.Contains(r.MACs, i.MAC) })
+}
+
+// on is the fleet after the change.
+func (c Change) on(fleet []life.Record) []life.Record {
+	for _, key := range c.Gone {
+		fleet = without(fleet, key)
+	}
+	for _, r := range c.Put {
+		fleet = append(without(fleet, r.Key), r)
+	}
+	return fleet
 }
 
 // Bind looks once more at which node a machine is, and refuses when it is not the

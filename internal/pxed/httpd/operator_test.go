@@ -282,3 +282,38 @@ func TestErrorsKeepTheirHint(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 }
+
+// Arming looks at what the profile says now, not at what it said when the machine was
+// last heard of: pxed was restarted with another profile, and both machines are silent.
+func TestArmingAfterTheProfileHasChanged(t *testing.T) {
+	before := newLab(t)
+	before.boot(desktest.MAC1, "sn-1")
+	before.boot(desktest.Stranger, "x-1")
+	after := newLab(t, func(d *desk.Options, _ *Options) {
+		d.Ledger = before.ledger
+		d.Cluster.Nodes[0].Interfaces[0].MAC = desktest.Stranger // the board was replaced
+	})
+	m := after.arm("n1", desk.Order{})
+	if len(m.MACs) != 1 || m.MACs[0] != desktest.Stranger || m.Identity.Serial != "x-1" || m.State != life.StateArmed {
+		t.Errorf("armed %+v", m)
+	}
+	if ticketIn(after.boot(desktest.MAC1, "sn-1")) != "" {
+		t.Error("the machine that was n1 gets the installer")
+	}
+	if ticketIn(after.boot(desktest.Stranger, "x-1")) == "" {
+		t.Error("the machine that is n1 now does not")
+	}
+}
+
+// A conflict that was settled meanwhile, or has come up, counts as it stands now.
+func TestArmingSeesConflictsThatEnded(t *testing.T) {
+	l := newLab(t)
+	l.boot(desktest.MAC1, "sn-1")
+	l.boot(desktest.MAC1, "sn-2")
+	l.refused(http.StatusConflict, "conflict", "two machines", "POST", "/api/v1/nodes/n1/arm", operatorToken, desk.Order{})
+	l.clock.Pass(life.LiveFor + time.Minute)
+	l.boot(desktest.MAC1, "sn-2") // the other one was not heard of any more
+	if m := l.arm("n1", desk.Order{}); m.Identity.Serial != "sn-2" {
+		t.Errorf("armed %+v", m)
+	}
+}
