@@ -37,6 +37,9 @@ func (e *ExitError) Error() string {
 	return fmt.Sprintf("%s: exit code %d: %s", e.Command, e.Code, e.Said)
 }
 
+// ExitCode is the code, for callers that know no more of this package.
+func (e *ExitError) ExitCode() int { return e.Code }
+
 // Run runs a command in a POSIX shell as root and returns what it printed. stdin is
 // the place for secrets: the command itself can be seen by everybody on the node. A
 // command that fails is an *ExitError.
@@ -147,7 +150,22 @@ func (h *Host) explain(command string, err error, said string) error {
 	if name := ended.Signal(); name != "" {
 		said = strings.TrimSpace("ended by signal " + name + " " + said)
 	}
-	return &ExitError{Command: brief(command), Code: ended.ExitStatus(), Said: said}
+	said, hint := split(said)
+	err = &ExitError{Command: brief(command), Code: ended.ExitStatus(), Said: said}
+	if hint != "" {
+		return diag.WithHint(err, hint)
+	}
+	return err
+}
+
+// split takes apart what a program of ours says when it fails: the error, and what to
+// do about it.
+func split(said string) (text, hint string) {
+	text, hint, _ = strings.Cut(said, "\nhint: ")
+	if at := strings.LastIndex(text, "error: "); hint != "" && at >= 0 {
+		text = text[at+len("error: "):]
+	}
+	return text, hint
 }
 
 // sudoRefused reports whether it is sudo that says no, and not the command. A

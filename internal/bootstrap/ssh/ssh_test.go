@@ -61,6 +61,10 @@ func TestRun(t *testing.T) {
 	if !errors.As(err, &ended) || ended.Code != 7 || err.Error() != "n1: echo out; echo why >&2; exit 7: exit code 7: why" {
 		t.Errorf("a failing command: %v", err)
 	}
+	_, err = h.Run(within(t), "printf 'looking\\nerror: it is full\\nhint: empty it\\n' >&2; exit 3", nil)
+	if !errors.As(err, &ended) || ended.ExitCode() != 3 || ended.Said != "it is full" || diag.HintOf(err) != "empty it" {
+		t.Errorf("a program of ours: %v, hint %q", err, diag.HintOf(err))
+	}
 	big, err := h.Run(within(t), "head -c 3000000 /dev/zero", nil)
 	if err != nil || len(big) != 3000000 {
 		t.Errorf("%d bytes of output, %v", len(big), err)
@@ -182,17 +186,25 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// A connection that broke is replaced; one that is silent is noticed.
 func TestReconnect(t *testing.T) {
 	n := sshnode.Start(t, sshnode.Options{})
 	h := host(t, n)
-	h.aliveEvery, h.alivePatience = 50*time.Millisecond, 200*time.Millisecond
 	if _, err := h.Run(within(t), "true", nil); err != nil {
 		t.Fatal(err)
 	}
 	n.Drop()
 	if _, err := h.Run(within(t), "true", nil); err != nil {
 		t.Errorf("after the connection broke: %v", err)
+	}
+}
+
+// A node that is silent is noticed, and taken up again when it is back.
+func TestNoSignOfLife(t *testing.T) {
+	n := sshnode.Start(t, sshnode.Options{})
+	h := host(t, n)
+	h.aliveEvery, h.alivePatience = 50*time.Millisecond, 2*time.Second
+	if _, err := h.Run(within(t), "true", nil); err != nil {
+		t.Fatal(err)
 	}
 	conn := h.conn
 	goOn := n.Pause(t)
@@ -202,6 +214,7 @@ func TestReconnect(t *testing.T) {
 		t.Error("a node that is silent was not noticed")
 	}
 	goOn()
+	h.aliveEvery, h.alivePatience = aliveEvery, alivePatience
 	if _, err := h.Run(within(t), "true", nil); err != nil {
 		t.Errorf("after it came back: %v", err)
 	}
