@@ -46,7 +46,8 @@ const (
 	RoleSBOM       Role = "sbom"
 	RoleProvenance Role = "provenance"
 	RolePlan       Role = "plan"
-	RoleSlot       Role = "slot" // what a slot holds: squashfs and verity tree
+	RoleSlot       Role = "slot"    // what a slot holds: squashfs and verity tree
+	RolePayload    Role = "payload" // what bootstrap installs: a chart, manifests, the list of container images
 )
 
 // File is one file of a build. Name is its path under the output directory, with

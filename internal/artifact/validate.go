@@ -134,7 +134,7 @@ func checkFile(p *problems, i int, f File) {
 func (r Role) known() bool {
 	switch r {
 	case RoleDiskRaw, RoleDiskZstd, RoleDiskQcow2, RoleKernel, RoleInitrd, RoleInstaller, RoleSeed, RoleIPXE,
-		RoleSBOM, RoleProvenance, RolePlan, RoleSlot:
+		RoleSBOM, RoleProvenance, RolePlan, RoleSlot, RolePayload:
 		return true
 	}
 	return false

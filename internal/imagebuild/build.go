@@ -15,6 +15,7 @@ import (
 	"github.com/slipway/slipway/internal/imagebuild/kernel"
 	"github.com/slipway/slipway/internal/imagebuild/signkey"
 	"github.com/slipway/slipway/internal/imagebuild/squash"
+	"github.com/slipway/slipway/internal/plan"
 	"github.com/slipway/slipway/internal/progress"
 )
 
@@ -33,6 +34,10 @@ type Result struct {
 	Dir       string
 	Index     artifact.Index
 	Unchanged bool // the outputs were there already, complete and of this plan
+	// Absent are inputs that the image was made without. Images are container images
+	// that it needs and does not bring; they are known after a build only.
+	Absent []plan.Absent
+	Images []string
 }
 
 // builder carries what the steps of one build hand on to each other.
@@ -46,10 +51,13 @@ type builder struct {
 	layout disklayout.Layout
 	paths  parts
 	index  artifact.Index
+
+	images  []string // container images that the payload needs
+	missing []string // those of them that the image does not bring
 }
 
 // parts are the files of cached stages.
-type parts struct{ rootfs, slot, initrd, installer, boot string }
+type parts struct{ rootfs, slot, initrd, installer, boot, payload string }
 
 // Build makes the outputs of the plan in opts.Out. What is there is replaced at
 // once and only by a complete build; what is not Slipway's is refused.
@@ -64,7 +72,7 @@ func (r *Resolved) Build(ctx context.Context, opts Options) (Result, error) {
 		return Result{}, err
 	}
 	if index, ok := b.unchanged(ctx); ok {
-		return Result{Dir: b.Out, Index: index, Unchanged: true}, nil
+		return Result{Dir: b.Out, Index: index, Unchanged: true, Absent: b.Plan.Payload.Absent}, nil
 	}
 	if err := b.makeWorkDir(); err != nil {
 		return Result{}, err
@@ -75,21 +83,22 @@ func (r *Resolved) Build(ctx context.Context, opts Options) (Result, error) {
 			return Result{}, explainSpace(err, filepath.Dir(b.Out))
 		}
 	}
-	return Result{Dir: b.Out, Index: b.index}, nil
+	return Result{Dir: b.Out, Index: b.index, Absent: b.Plan.Payload.Absent, Images: b.missing}, nil
 }
 
 // steps are the steps of a build in their order: each needs what the one before
 // it made.
 func (b *builder) steps() []func(context.Context) error {
 	return []func(context.Context) error{
-		b.fetch,    // everything from outside, so that what follows needs no network
-		b.makeTree, // packages and kernel, independent of each other
-		b.makeSlot, // needs both, and decides the slot's size and root hash
-		b.makeDisk, // needs the root hash for the boot entry
-		b.packDisk, // compressed and qcow2 forms of the disk
-		b.addFiles, // netboot files, seeds, plan, bill of materials, provenance
-		b.sign,     // the index binds all of them
-		b.publish,  // the only step that touches the final name
+		b.fetch,       // everything from outside, so that what follows needs no network
+		b.makePayload, // charts and manifests; an image that would lack container images ends here
+		b.makeTree,    // packages and kernel, independent of each other
+		b.makeSlot,    // needs all of these, and decides the slot's size and root hash
+		b.makeDisk,    // needs the root hash for the boot entry
+		b.packDisk,    // compressed and qcow2 forms of the disk
+		b.addFiles,    // netboot files, seeds, payload, plan, bill of materials, provenance
+		b.sign,        // the index binds all of them
+		b.publish,     // the only step that touches the final name
 	}
 }
 

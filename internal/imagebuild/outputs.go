@@ -22,7 +22,7 @@ import (
 	"github.com/slipway/slipway/internal/plan"
 )
 
-// fetch brings every pinned package of the plan into the cache.
+// fetch brings every pinned input of the plan into the cache.
 func (b *builder) fetch(ctx context.Context) error {
 	f := fetch.Fetcher{
 		Cache: b.Cache, Profile: b.request.Profile, Dir: filepath.Dir(b.request.Profile), Report: b.Progress,
@@ -34,7 +34,14 @@ func (b *builder) fetch(ctx context.Context) error {
 			return map[string]string{pin.ArchiveDebian: m.Debian, pin.ArchiveSecurity: m.Security}, nil
 		},
 	}
-	_, err := f.Sets(ctx, b.Lock, pin.SetRootfs, pin.SetKernel, pin.SetNetboot)
+	if _, err := f.Sets(ctx, b.Lock, pin.SetRootfs, pin.SetKernel, pin.SetNetboot); err != nil {
+		return err
+	}
+	var names []string
+	for _, in := range b.Plan.Payload.Inputs {
+		names = append(names, in.Name)
+	}
+	_, err := f.Artifacts(ctx, b.Lock, names...)
 	return err
 }
 
@@ -65,6 +72,9 @@ func (b *builder) addFiles(ctx context.Context) error {
 				return err
 			}
 		}
+	}
+	if err := b.addPayload(); err != nil {
+		return err
 	}
 	return b.addDocuments(ctx)
 }
@@ -98,7 +108,26 @@ func (b *builder) billOfMaterials() ([]byte, error) {
 	for _, d := range b.debs() {
 		in.Packages = append(in.Packages, sbomPackage(d))
 	}
+	for _, i := range b.Plan.Payload.Inputs {
+		in.Files = append(in.Files, sbom.File{Name: i.Name, Version: i.Version, URL: b.origin(i.Name), Digest: i.Digest})
+	}
 	return sbom.Encode(in)
+}
+
+// origin is the package URL of an input of the payload, or where it was fetched from;
+// "" for a file of this machine.
+func (b *builder) origin(name string) string {
+	a := b.Lock.Artifact(name)
+	switch {
+	case a == nil || a.Kind == pin.KindFile:
+		return ""
+	case a.Kind == pin.KindGoModule:
+		return "pkg:golang/" + a.Source + "#" + a.Subdir
+	case a.Kind == pin.KindImage:
+		return "docker://" + a.Source
+	default:
+		return a.Source
+	}
 }
 
 // debs are all Debian packages that the outputs hold something of.
@@ -125,6 +154,9 @@ func (b *builder) provenance(ctx context.Context) ([]byte, error) {
 	}
 	for _, d := range b.debs() {
 		in.Pins = append(in.Pins, provenance.Pin{Name: d.Name, URI: sbomPackage(d).URL(b.Plan.Rootfs.Suite), Digest: d.Digest})
+	}
+	for _, i := range b.Plan.Payload.Inputs {
+		in.Pins = append(in.Pins, provenance.Pin{Name: i.Name, URI: b.origin(i.Name), Digest: i.Digest})
 	}
 	return provenance.Encode(in)
 }

@@ -168,6 +168,9 @@ func (r *Resolved) makePlan() error {
 		return err
 	}
 	p.Kernel = plan.Kernel{Package: deb(r.Lock.Set(pin.SetKernel).Packages[0]), Modules: modules, Install: install, CommandLine: bootentry.Options(c.System)}
+	if p.Payload, err = r.planPayload(); err != nil {
+		return err
+	}
 	p.IPXE = deb(r.Lock.Set(pin.SetNetboot).Packages[0])
 	p.Disk = plan.Disk{ESPSize: int64(c.Image.ESPSize), SlotSize: max(0, int64(c.Image.SlotSize)), Seed: r.request.Node}
 	for _, s := range r.seeds {

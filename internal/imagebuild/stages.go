@@ -153,8 +153,8 @@ const (
 	slotFacts = "slot.json"
 )
 
-// makeSlot merges packages, kernel modules, the overlay and the node's own
-// program into the content of a slot.
+// makeSlot merges packages, kernel modules, the overlay, the node's own program and
+// the payload into the content of a slot.
 func (b *builder) makeSlot(ctx context.Context) error {
 	key := b.Plan.SlotKey()
 	dir, err := b.stage(ctx, "making the slot", "slot", key, func(dir string) error {
@@ -199,8 +199,15 @@ func (b *builder) writeTree(w io.Writer) error {
 		return err
 	}
 	epoch := b.Plan.Epoch
-	return rootfs.Merge(w, base, epoch, drop.Drop, rootfs.Paths(b.overlay),
+	payload, err := b.payloadLayers()
+	if err != nil {
+		for _, l := range payload {
+			l.Close()
+		}
+		return err
+	}
+	return rootfs.Merge(w, base, epoch, drop.Drop, rootfs.Paths(b.overlay), append([]io.ReadCloser{
 		rootfs.DirLayer(b.tree.Modules(), kernel.ModulesDir+"/"+b.tree.Release, epoch),
 		rootfs.TreeLayer(b.overlay, epoch),
-		rootfs.FileLayer(b.nodeinit, NodePath, 0o755, epoch))
+		rootfs.FileLayer(b.nodeinit, NodePath, 0o755, epoch)}, payload...)...)
 }

@@ -15,22 +15,23 @@ import (
 
 // Format is the version of the plan. It changes when the same inputs would give
 // different bytes because the builder changed.
-const Format = "slipway-plan/4"
+const Format = "slipway-plan/5"
 
 // Plan is one build. All fields enter its digest.
 type Plan struct {
-	Format      string `json:"format"`
-	Name        string `json:"name"` // base name of the outputs
-	Environment string `json:"environment"`
-	Cluster     string `json:"cluster"`
-	Substrate   string `json:"substrate"`
-	Status      string `json:"status"`
-	Epoch       int64  `json:"epoch"` // SOURCE_DATE_EPOCH, seconds
-	Rootfs      Rootfs `json:"rootfs"`
-	Kernel      Kernel `json:"kernel"`
-	Disk        Disk   `json:"disk"`
-	Seeds       []Seed `json:"seeds"`
-	IPXE        Deb    `json:"ipxe"`
+	Format      string  `json:"format"`
+	Name        string  `json:"name"` // base name of the outputs
+	Environment string  `json:"environment"`
+	Cluster     string  `json:"cluster"`
+	Substrate   string  `json:"substrate"`
+	Status      string  `json:"status"`
+	Epoch       int64   `json:"epoch"` // SOURCE_DATE_EPOCH, seconds
+	Rootfs      Rootfs  `json:"rootfs"`
+	Kernel      Kernel  `json:"kernel"`
+	Payload     Payload `json:"payload"`
+	Disk        Disk    `json:"disk"`
+	Seeds       []Seed  `json:"seeds"`
+	IPXE        Deb     `json:"ipxe"`
 }
 
 // Deb is one pinned Debian package.
@@ -51,6 +52,40 @@ type Rootfs struct {
 	Overlay  digest.Digest `json:"overlay"`  // of the built-in file tree
 	Node     digest.Digest `json:"node"`     // of the nodeinit binary, also /usr/bin/slipway-node
 	Level    int           `json:"level"`    // zstd level of the squashfs
+}
+
+// Payload is what the cluster starts with: k3s, charts, manifests, container images.
+type Payload struct {
+	Inputs []Input       `json:"inputs"` // sorted by name
+	Absent []Absent      `json:"absent"` // sorted by name
+	Values digest.Digest `json:"values"` // of the charts' values, which decide what images are needed
+}
+
+// Input is one pinned input of the payload.
+type Input struct {
+	Name    string        `json:"name"`
+	Version string        `json:"version"`
+	Kind    string        `json:"kind"` // as in the lock
+	Size    int64         `json:"size"` // bytes
+	Digest  digest.Digest `json:"digest"`
+}
+
+// Absent is an input that the profile wants and the lock could not fix: the image is
+// made without it.
+type Absent struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Why     string `json:"why"`
+}
+
+// Has returns the input of that name.
+func (p Payload) Has(name string) (Input, bool) {
+	for _, in := range p.Inputs {
+		if in.Name == name {
+			return in, true
+		}
+	}
+	return Input{}, false
 }
 
 // Kernel is the kernel, its initramfs and its command line.
@@ -115,7 +150,17 @@ func (p Plan) SlotKey() digest.Digest {
 		Stage        string
 		Base, Kernel digest.Digest
 		Rootfs       Rootfs
-	}{"slot/4", p.RootfsKey(), p.KernelKey(), p.Rootfs})
+		Payload      digest.Digest
+	}{"slot/5", p.RootfsKey(), p.KernelKey(), p.Rootfs, p.PayloadKey()})
+}
+
+// PayloadKey names the charts, manifests and images that are made of the inputs. The
+// values do not enter it: what they decide is not in a slot.
+func (p Plan) PayloadKey() digest.Digest {
+	return digestOf(struct {
+		Stage  string
+		Inputs []Input
+	}{"payload/1", p.Payload.Inputs})
 }
 
 // InitrdKey names the initramfs.

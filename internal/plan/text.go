@@ -19,6 +19,10 @@ func (p Plan) Text(w io.Writer) error {
 	line("initramfs", "nodeinit %s, %d modules and what they need", p.Rootfs.Node.Short(), len(p.Kernel.Modules))
 	line("command line", "%s", strings.Join(p.Kernel.CommandLine, " "))
 	line("overlay", "%s, %d patterns left out of the packages", p.Rootfs.Overlay.Short(), len(p.Rootfs.Drop))
+	line("payload", "%s", p.Payload.names())
+	for _, a := range p.Payload.Absent {
+		line("not in it", "%s %s: %s", a.Name, a.Version, a.Why)
+	}
 	line("boot files", "EFI system partition of %s", mib(p.Disk.ESPSize))
 	line("slots", "A and B, %s each", p.slotSize())
 	line("seed in image", "%s", p.embedded())
@@ -35,7 +39,21 @@ func (p Plan) downloads() int64 {
 	for _, d := range p.Rootfs.Packages {
 		total += d.Size
 	}
+	for _, in := range p.Payload.Inputs {
+		total += in.Size
+	}
 	return total
+}
+
+func (p Payload) names() string {
+	if len(p.Inputs) == 0 {
+		return "nothing"
+	}
+	out := make([]string, 0, len(p.Inputs))
+	for _, in := range p.Inputs {
+		out = append(out, in.Name+" "+in.Version)
+	}
+	return strings.Join(out, ", ")
 }
 
 func (p Plan) slotSize() string {

@@ -34,6 +34,14 @@ type Binary struct {
 	Path string // on the build host
 }
 
+// File is an input that is no Debian package: a chart, a program, container images.
+type File struct {
+	Name    string
+	Version string
+	URL     string // package URL, or where it comes from; may be ""
+	Digest  digest.Digest
+}
+
 // Inputs is what a bill of materials is made from.
 type Inputs struct {
 	Name     string        // of the image
@@ -42,6 +50,7 @@ type Inputs struct {
 	Epoch    int64         // time of the document, seconds
 	Packages []Package
 	Binaries []Binary
+	Files    []File
 }
 
 // Encode writes the document.
@@ -53,6 +62,9 @@ func Encode(in Inputs) ([]byte, error) {
 	d := document{direct: map[string]bool{}}
 	for _, p := range in.Packages {
 		d.add(debian(p, in.Suite))
+	}
+	for _, f := range in.Files {
+		d.add(payload(f))
 	}
 	for _, b := range in.Binaries {
 		if err := d.binary(b); err != nil {
@@ -121,6 +133,19 @@ func debian(p Package, suite string) cdx.Component {
 	return cdx.Component{
 		BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: p.Name, Version: p.Version, PackageURL: purl, Hashes: hashes(p.Digest),
 	}
+}
+
+// payload is a file as a component. A package URL goes where scanners look for one;
+// any other address is where it is distributed.
+func payload(f File) cdx.Component {
+	c := cdx.Component{BOMRef: "payload:" + f.Name, Type: cdx.ComponentTypeFile, Name: f.Name, Version: f.Version, Hashes: hashes(f.Digest)}
+	switch {
+	case strings.HasPrefix(f.URL, "pkg:"):
+		c.PackageURL = f.URL
+	case f.URL != "":
+		c.ExternalReferences = &[]cdx.ExternalReference{{URL: f.URL, Type: cdx.ERTypeDistribution}}
+	}
+	return c
 }
 
 func hashes(d digest.Digest) *[]cdx.Hash {

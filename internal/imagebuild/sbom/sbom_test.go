@@ -27,6 +27,11 @@ func inputs(t *testing.T) Inputs {
 			{Name: "vim", Version: "2:9.1~rc1", Arch: "all"},
 		},
 		Binaries: []Binary{{Name: "nodeinit", Path: program}},
+		Files: []File{
+			{Name: "cilium-chart", Version: "1.20.2", URL: "pkg:golang/github.com/cilium/cilium@v1.20.2#install/kubernetes/cilium", Digest: digest.Of([]byte("c"))},
+			{Name: "k3s", Version: "v1.34.4+k3s1", URL: "https://example.org/k3s", Digest: digest.Of([]byte("k"))},
+			{Name: "images", Version: "local"},
+		},
 	}
 }
 
@@ -81,6 +86,18 @@ func TestEveryPackageAndModuleIsNamed(t *testing.T) {
 	bash := byPurl["pkg:deb/debian/bash@5.2.37-2%2Bb5?arch=amd64&distro=trixie"]
 	if len(bash.Hashes) != 1 || bash.Hashes[0].Content != in.Packages[1].Digest.Hex() {
 		t.Errorf("hash of bash: %v", bash.Hashes)
+	}
+	chart := byPurl["pkg:golang/github.com/cilium/cilium@v1.20.2#install/kubernetes/cilium"]
+	if chart.Name != "cilium-chart" || len(chart.Hashes) != 1 {
+		t.Errorf("the chart is %+v", chart)
+	}
+	for _, name := range []string{"k3s", "images"} {
+		if !slices.ContainsFunc(bom.Components, func(c component) bool { return c.Name == name && c.Purl == "" }) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if !bytes.Contains(data, []byte(`"url": "https://example.org/k3s"`)) {
+		t.Error("nobody learns where k3s comes from")
 	}
 	// The go command is the foreign reader of what is linked into the binary.
 	out, err := exec.Command("go", "version", "-m", in.Binaries[0].Path).Output()
@@ -138,7 +155,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := Check(data, in.Plan, in.Epoch); err != nil || n != 7 {
+	if n, err := Check(data, in.Plan, in.Epoch); err != nil || n != 10 {
 		t.Errorf("%d, %v", n, err)
 	}
 	other := digest.Of([]byte("other"))

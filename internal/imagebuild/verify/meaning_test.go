@@ -31,6 +31,24 @@ func replace(t *testing.T, dir string, role artifact.Role, node string, data []b
 	})
 }
 
+// named is replace for one file of several with its role.
+func named(name, text string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) {
+		index(t, dir, func(x *artifact.Index) {
+			for i, f := range x.Files {
+				if f.Name == name {
+					x.Files[i].Size, x.Files[i].Digest = int64(len(text)), digest.Of([]byte(text))
+					if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+					return
+				}
+			}
+			t.Fatalf("no file %s", name)
+		})
+	}
+}
+
 // A signature proves who built, not that the build is right.
 func TestSignedNonsenseIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -68,6 +86,11 @@ func TestSignedNonsenseIsFound(t *testing.T) {
 		"seed": {func(t *testing.T, dir string) {
 			replace(t, dir, artifact.RoleSeed, "n1", []byte("local-hostname: x\n"))
 		}, "seeds/n1/meta-data: has no instance-id"},
+		"chart":            {named("payload/cilium.tgz", "\x1f\x8bx"), "payload/cilium.tgz: is no chart"},
+		"manifest":         {named("payload/flux.yaml", "apiVersion: v1\n---\na: b\n"), "payload/flux.yaml: document 1 is no object"},
+		"no manifest":      {named("payload/flux.yaml", "# nothing\n"), "payload/flux.yaml: holds no object"},
+		"images":           {named("payload/images.txt", "busybox\n"), "payload/images.txt: busybox is not the full name"},
+		"images, unsorted": {named("payload/images.txt", "quay.io/x/z:1\nquay.io/x/y:1\n"), "payload/images.txt: is not sorted"},
 		"qcow2 of another disk": {func(t *testing.T, dir string) {
 			sh(t, "qemu-img create -q -f qcow2 "+dir+"/disk.qcow2 428867584")
 			data, err := os.ReadFile(dir + "/disk.qcow2")

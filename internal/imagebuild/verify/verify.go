@@ -109,7 +109,7 @@ func (e *examination) run(ctx context.Context) error {
 		return err
 	}
 	// Then meaning, which looks at files that are known to be as they were made.
-	for _, check := range []func(context.Context, map[string]bool) error{e.disk, e.qcow2, e.slot, e.documents, e.seeds} {
+	for _, check := range []func(context.Context, map[string]bool) error{e.disk, e.qcow2, e.slot, e.documents, e.seeds, e.payload} {
 		if err := check(ctx, usable); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func TestGoodBuildHasNoProblems(t *testing.T) {
 	if !r.OK() {
 		t.Errorf("found\n%s", text(r))
 	}
-	if r.Files != 13 || r.Packages != 1 || r.Signer != artifact.Fingerprint(buildtest.PublicKey()) {
+	if r.Files != 16 || r.Packages != 1 || r.Signer != artifact.Fingerprint(buildtest.PublicKey()) {
 		t.Errorf("report %+v", r)
 	}
 }

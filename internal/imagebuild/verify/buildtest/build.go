@@ -5,10 +5,13 @@
 package buildtest
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -73,7 +76,7 @@ func PublicKey() ed25519.PublicKey { return Key().Public().(ed25519.PublicKey) }
 func Build(ctx context.Context, dir string, spec Spec) error {
 	b := &builder{ctx: ctx, dir: dir, spec: spec}
 	for _, step := range []func() error{
-		b.directories, b.slot, b.image, b.pack, b.qcow2, b.netboot, b.seeds, b.plan, b.sbom, b.provenance, b.sign,
+		b.directories, b.slot, b.image, b.pack, b.qcow2, b.netboot, b.seeds, b.payload, b.plan, b.sbom, b.provenance, b.sign,
 	} {
 		if err := step(); err != nil {
 			return fmt.Errorf("synthetic build: %w", err)
@@ -93,8 +96,10 @@ type builder struct {
 func (b *builder) path(name string) string { return filepath.Join(b.dir, name) }
 
 func (b *builder) directories() error {
-	if err := os.MkdirAll(b.path("seeds/n1"), 0o755); err != nil {
-		return err
+	for _, dir := range []string{"seeds/n1", "payload"} {
+		if err := os.MkdirAll(b.path(dir), 0o755); err != nil {
+			return err
+		}
 	}
 	var err error
 	b.tmp, err = os.MkdirTemp("", "buildtest-*")
@@ -194,6 +199,25 @@ func (b *builder) seeds() error {
 		}
 	}
 	return nil
+}
+
+// payload is a chart, a manifest and the list of container images.
+func (b *builder) payload() error {
+	var chart bytes.Buffer
+	z := gzip.NewWriter(&chart)
+	w := tar.NewWriter(z)
+	text := "name: x\nversion: 1.0.0\n"
+	err := w.WriteHeader(&tar.Header{Name: "x/Chart.yaml", Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(text))})
+	if err == nil {
+		_, err = w.Write([]byte(text))
+	}
+	if err := errors.Join(err, w.Close(), z.Close()); err != nil {
+		return err
+	}
+	return errors.Join(
+		b.write("payload/cilium.tgz", chart.Bytes(), artifact.RolePayload, ""),
+		b.write("payload/flux.yaml", []byte("# Flux\n---\napiVersion: v1\nkind: Namespace\n"), artifact.RolePayload, ""),
+		b.write("payload/images.txt", []byte("quay.io/x/y:v1\n"), artifact.RolePayload, ""))
 }
 
 func (b *builder) plan() error {

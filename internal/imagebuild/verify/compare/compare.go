@@ -98,7 +98,7 @@ func (s *side) read() error {
 // index and its signature above all, comes last.
 func causes() []artifact.Role {
 	return []artifact.Role{
-		artifact.RolePlan, artifact.RoleSeed, artifact.RoleKernel, artifact.RoleInitrd, artifact.RoleInstaller, artifact.RoleIPXE, artifact.RoleSlot,
+		artifact.RolePlan, artifact.RoleSeed, artifact.RolePayload, artifact.RoleKernel, artifact.RoleInitrd, artifact.RoleInstaller, artifact.RoleIPXE, artifact.RoleSlot,
 		artifact.RoleDiskRaw, artifact.RoleDiskZstd, artifact.RoleDiskQcow2, artifact.RoleSBOM, artifact.RoleProvenance,
 	}
 }
