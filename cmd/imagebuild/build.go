@@ -120,7 +120,9 @@ func finish(cmd *cobra.Command, r *imagebuild.Resolved, opts imagebuild.Options,
 		}{result.Dir, result.Unchanged, signkey.PublicPath(opts.Key.Path), result.Absent, result.Images, result.Index})
 	}
 	printResult(cmd.OutOrStdout(), result)
-	printLacks(cmd.OutOrStdout(), result)
+	for _, what := range result.Lacks() {
+		fmt.Fprintf(cmd.OutOrStdout(), "not in the image: %s\n", what)
+	}
 	fmt.Fprintf(cmd.OutOrStdout(), "\nsigned by %s (%s)\n", signkey.PublicPath(opts.Key.Path), artifact.Fingerprint(opts.Key.Public()))
 	printHowToBoot(cmd.OutOrStdout(), r, result)
 	return nil
@@ -134,16 +136,6 @@ func printResult(w io.Writer, result imagebuild.Result) {
 	fmt.Fprintf(w, "%s %s, plan %s, in %s\n", state, result.Index.Name, result.Index.Plan.Short(), result.Dir)
 	for _, f := range result.Index.Files {
 		fmt.Fprintf(w, "  %-12s %9s  %s\n", f.Role, humanize.IBytes(uint64(f.Size)), f.Name)
-	}
-}
-
-// printLacks says what a cluster of this image would have to get from elsewhere.
-func printLacks(w io.Writer, result imagebuild.Result) {
-	for _, a := range result.Absent {
-		fmt.Fprintf(w, "not in the image: %s %s (%s)\n", a.Name, a.Version, a.Why)
-	}
-	for _, image := range result.Images {
-		fmt.Fprintf(w, "not in the image: container image %s\n", image)
 	}
 }
 

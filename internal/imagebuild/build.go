@@ -40,6 +40,18 @@ type Result struct {
 	Images []string
 }
 
+// Lacks says what a cluster of this image would have to get from elsewhere.
+func (r Result) Lacks() []string {
+	var out []string
+	for _, a := range r.Absent {
+		out = append(out, fmt.Sprintf("%s %s (%s)", a.Name, a.Version, a.Why))
+	}
+	for _, image := range r.Images {
+		out = append(out, "container image "+image)
+	}
+	return out
+}
+
 // builder carries what the steps of one build hand on to each other.
 type builder struct {
 	*Resolved
