@@ -39,6 +39,7 @@ type serveFlags struct {
 	socket, state          string
 	ledger                 ledger.Options
 	discover, verbose      bool
+	force                  bool
 	logFormat              string
 }
 
@@ -49,7 +50,8 @@ func newServeCmd() *cobra.Command {
 		Short: "serve an image to the machines of a profile",
 		Long: `serve verifies a build and serves it to the machines behind the named interfaces:
 DHCP (by default beside the network's own DHCP server, as a proxy), TFTP and HTTP.
-It binds to these interfaces only. Without -i it serves HTTP alone, for a DHCP
+It binds to these interfaces only. As the only DHCP server it first looks for five
+seconds whether there is another one, and refuses to start when there is. Without -i it serves HTTP alone, for a DHCP
 server that sends machines here.
 
 Every machine that network-boots is sent to its own disk, but for one that was
@@ -75,6 +77,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringSliceVarP(&f.interfaces, "interface", "i", nil, "network interface to serve; may be repeated")
 	fl.StringVar(&f.mode, "mode", string(pxe.ModeProxy), "proxy: beside the network's DHCP server; dhcp: the only DHCP server of an isolated network")
 	fl.StringVar(&f.pool, "pool", "", "mode dhcp: addresses to give, FIRST-LAST (default: the upper half of the network)")
+	fl.BoolVar(&f.force, "force", false, "mode dhcp: give addresses although another DHCP server answers on the network")
 	fl.StringVar(&f.http, "http", ":8080", "where HTTP listens, [ADDRESS]:PORT; without an address on those of the interfaces")
 	fl.StringVar(&f.bios, "bios-boot", string(httpd.LocalExit), "how BIOS machines go to their disk: exit (in the firmware's order) or sanboot (the first disk)")
 	fl.BoolVar(&f.discover, "discover", false, "start machines that belong to no node to report what they are")
@@ -137,7 +140,7 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	}
 	o := pxed.Options{
 		Cluster: p.Cluster, Image: f.image, Interfaces: distinct(f.interfaces), HTTP: f.http, Socket: f.socket,
-		Mode: pxe.Mode(f.mode), Local: httpd.LocalBoot(f.bios), Discover: f.discover, Progress: progress.Nop{},
+		Mode: pxe.Mode(f.mode), Force: f.force, Local: httpd.LocalBoot(f.bios), Discover: f.discover, Progress: progress.Nop{},
 	}
 	if o.Image == "" {
 		o.Image = filepath.Join("out", p.Cluster.Environment)
@@ -150,6 +153,9 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	}
 	if o.Also, err = baseURLs(f.also); err != nil {
 		return o, err
+	}
+	if f.force && o.Mode != pxe.ModeDHCP {
+		return o, usage(errors.New("--force has a meaning only with --mode dhcp"))
 	}
 	if f.pool != "" && o.Mode != pxe.ModeDHCP {
 		return o, usage(errors.New("--pool has a meaning only with --mode dhcp: a proxy gives no addresses"))

@@ -40,6 +40,9 @@ func (s *server) openDHCP(ctx context.Context) (func(context.Context) error, err
 	for _, n := range s.nets {
 		c.Interfaces = append(c.Interfaces, s.dhcpOf(n))
 	}
+	if err := s.alone(); err != nil {
+		return nil, err
+	}
 	d, err := dhcpd.Listen(ctx, c)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type Options struct {
 	Interfaces []string          // that are served; none: HTTP only
 	Mode       pxe.Mode
 	Pool       Pool            // ModeDHCP: addresses to give; zero: the upper half of the network
+	Force      bool            // ModeDHCP: also beside another DHCP server
 	HTTP       string          // [ADDRESS]:PORT; without an address: on those of the interfaces
 	Also       []string        // base URLs of other pxed with the same ledger, for installers when this one is away
 	Socket     string          // unix socket of operators; "" for none
@@ -67,6 +68,7 @@ type server struct {
 	handler http.Handler
 	closing chan struct{} // ends the event streams
 	nets    []network     // of the interfaces
+	alone   func() error  // waits until it is known whether there is another DHCP server
 	http    []netip.AddrPort
 	dhcp    *dhcpd.Server
 }
@@ -76,14 +78,17 @@ type server struct {
 func Serve(ctx context.Context, o Options) error {
 	s := &server{Options: o, closing: make(chan struct{})}
 	var err error
+	if s.nets, err = networks(o); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.alone = s.rivals(ctx) // while the build is verified
 	if s.build, err = build.Open(ctx, o.Image, o.Key, o.Progress); err != nil {
 		return err
 	}
 	defer s.build.Close()
 	if err := s.check(); err != nil {
-		return err
-	}
-	if s.nets, err = networks(o); err != nil {
 		return err
 	}
 	if err := s.assemble(); err != nil {

@@ -275,7 +275,9 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 // The hint of who could not do it comes through.
 func TestErrorsKeepTheirHint(t *testing.T) {
 	l := newLab(t, func(d *desk.Options, _ *Options) {
-		d.Wake = func(context.Context, cluster.MAC) error { return diag.WithHint(errors.New("eth7 is gone"), "plug it in") }
+		d.Wake = func(context.Context, cluster.MAC) error {
+			return diag.WithHint(errors.New("eth7 is gone"), "plug it in")
+		}
 	})
 	status, text := l.do("POST", "/api/v1/nodes/n1/wake", operatorToken, nil)
 	if status != http.StatusServiceUnavailable || !strings.Contains(text, "eth7 is gone") || !strings.Contains(text, `"hint":"plug it in"`) {
