@@ -26,6 +26,7 @@ func TestPage(t *testing.T) {
 
 	machinesAppear(s, b)
 	armByKeyboard(b)
+	wakingIsTold(b)
 	token, ticket := s.install(desktest.MAC1, "n1")
 	progressMoves(s, b, token)
 	failureIsExplained(s, b, token, ticket)
@@ -89,6 +90,21 @@ func armByKeyboard(b *browser) {
 	b.until(`!document.querySelector("dialog").open`)
 	b.shows("#node-n1 .state", "armed")
 	b.shows("#node-n1 .grant", "try 0 of 3")
+}
+
+// wakingIsTold calls a machine, and is told why that is not possible here.
+func wakingIsTold(b *browser) {
+	b.Helper()
+	b.tabTo("wake n1")
+	b.run(chromedp.KeyEvent(kb.Enter))
+	b.until(`document.querySelector("#notice").open`)
+	b.shows("#notice-title", "n1 was not called")
+	b.shows("#notice-text", "this pxed sends no Wake-on-LAN packets (start it with an interface: -i IFACE)")
+	b.run(chromedp.KeyEvent(kb.Enter))
+	b.until(`!document.querySelector("#notice").open`)
+	b.mu.Lock()
+	b.errors = nil // the browser itself shows the 400
+	b.mu.Unlock()
 }
 
 func progressMoves(s *server, b *browser, token string) {

@@ -108,8 +108,23 @@ let order = null; // {act, node}
 
 document.addEventListener("click", (e) => {
   const b = e.target.closest("button[data-act]");
-  if (b) ask(b.dataset.act, b.dataset.node, b.closest("article"));
+  if (b?.dataset.act === "wake") wake(b);
+  else if (b) ask(b.dataset.act, b.dataset.node, b.closest("article"));
 });
+
+// ---- waking destroys nothing: it is done at once, and only a failure is told; that
+// the machine was called is among the events
+
+async function wake(button) {
+  const node = button.dataset.node;
+  button.disabled = true;
+  const problem = await send("wake", node, {});
+  button.disabled = false;
+  if (!problem) return;
+  $("notice-title").textContent = `${node} was not called`;
+  $("notice-text").textContent = problem;
+  $("notice").showModal();
+}
 
 function ask(act, node, card) {
   order = { act, node };
@@ -139,7 +154,7 @@ $("order").addEventListener("submit", async (e) => {
   e.preventDefault();
   if ($("confirm").value !== order.node) return;
   $("go").disabled = true;
-  const problem = await send();
+  const problem = await send(order.act, order.node, body());
   $("go").disabled = false;
   $("problem").hidden = !problem;
   $("problem").textContent = problem;
@@ -157,12 +172,12 @@ function body() {
 }
 
 // send gives the reason why not, or "".
-async function send() {
+async function send(act, node, body) {
   try {
-    const answer = await fetch(`/api/v1/nodes/${encodeURIComponent(order.node)}/${order.act}`, {
+    const answer = await fetch(`/api/v1/nodes/${encodeURIComponent(node)}/${act}`, {
       method: "POST",
       headers: { Authorization: "Bearer " + token(), "Content-Type": "application/json" },
-      body: JSON.stringify(body()),
+      body: JSON.stringify(body),
     });
     if (answer.ok) return "";
     const why = await answer.json();
