@@ -138,6 +138,22 @@ func (h *Host) ListenUDP(t testing.TB, address string) *net.UDPConn {
 	return conn
 }
 
+// Listen opens a port of the host for connections. The listener can be used from
+// anywhere.
+func (h *Host) Listen(t testing.TB, address string) net.Listener {
+	t.Helper()
+	var l net.Listener
+	err := h.visit(func() (err error) {
+		l, err = net.Listen("tcp", address)
+		return err
+	})
+	if err != nil {
+		t.Fatalf("opening %s on another host: %v", address, err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
 // Dial opens a connection from the host. It can be used from anywhere.
 func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var conn net.Conn
@@ -189,8 +205,9 @@ func Bridge(t testing.TB, address string) string {
 }
 
 // Plug connects a host to a bridge by a cable; the host's end is named eth0, has
-// the given MAC, and the address unless that is empty.
-func Plug(t testing.TB, bridge string, h *Host, mac, address string) {
+// the given MAC, and the address unless that is empty. The name of the other end is
+// returned.
+func Plug(t testing.TB, bridge string, h *Host, mac, address string) string {
 	t.Helper()
 	cable := unique("v")
 	must(t, "link", "add", cable, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", strconv.Itoa(h.pid))
@@ -199,6 +216,29 @@ func Plug(t testing.TB, bridge string, h *Host, mac, address string) {
 		h.Run(t, "ip", "addr", "add", address, "dev", "eth0")
 	}
 	h.Run(t, "ip", "link", "set", "eth0", "up")
+	return cable
+}
+
+// Limit makes a cable carry at most so many bits a second from the bridge to the
+// host that is plugged in by it; 0 ends a limit.
+func Limit(t testing.TB, cable string, bits int) {
+	t.Helper()
+	if out, err := exec.Command("tc", limit(cable, bits)...).CombinedOutput(); err != nil {
+		t.Fatalf("limiting a cable: %v\n%s", err, out)
+	}
+}
+
+// Limit makes the host's card send at most so many bits a second; 0 ends a limit.
+func (h *Host) Limit(t testing.TB, bits int) {
+	t.Helper()
+	h.Run(t, "tc", limit("eth0", bits)...)
+}
+
+func limit(device string, bits int) []string {
+	if bits == 0 {
+		return []string{"qdisc", "replace", "dev", device, "root", "pfifo", "limit", "1000"} // the usual queue
+	}
+	return []string{"qdisc", "replace", "dev", device, "root", "tbf", "rate", strconv.Itoa(bits) + "bit", "burst", "256kb", "latency", "50ms"}
 }
 
 // Tap makes a network card for a virtual machine, plugged into the bridge.
