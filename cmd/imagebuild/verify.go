@@ -14,6 +14,7 @@ import (
 	"github.com/slipway/slipway/internal/artifact"
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/exit"
 	"github.com/slipway/slipway/internal/imagebuild/signkey"
 	"github.com/slipway/slipway/internal/imagebuild/verify"
 	"github.com/slipway/slipway/internal/imagebuild/verify/compare"
@@ -125,7 +126,8 @@ func printVerdict(w io.Writer, v verdict) {
 // that of this user's own signing key.
 func trustedKey(path string) (ed25519.PublicKey, error) {
 	if path != "" {
-		return signkey.LoadPublic(path)
+		key, err := signkey.LoadPublic(path)
+		return key, exit.With(exit.Usage, err)
 	}
 	private, err := signkey.DefaultPath()
 	if err != nil {
@@ -133,7 +135,7 @@ func trustedKey(path string) (ed25519.PublicKey, error) {
 	}
 	key, err := signkey.LoadPublic(signkey.PublicPath(private))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("no key to trust: %w", err), "name the public key of who built it with --key; a key inside the build would prove nothing")
+		return nil, exit.With(exit.Usage, diag.WithHint(fmt.Errorf("no key to trust: %w", err), "name the public key of who built it with --key; a key inside the build would prove nothing"))
 	}
 	return key, err
 }

@@ -48,6 +48,9 @@ func (f *Fetcher) artifact(ctx context.Context, a *pin.Artifact) error {
 	case pin.KindURL:
 		err = f.download(ctx, item{name: a.Name + " " + a.Version, url: a.Source, digest: a.Digest, size: a.Size,
 			moved: "upstream no longer has", gone: f.repin() + ", or choose another version in the profile"}, task)
+		if err = f.gone.take(err); err == nil {
+			err = f.gone.err()
+		}
 	case pin.KindGoModule:
 		err = f.module(ctx, a, task)
 	case pin.KindFile:

@@ -20,10 +20,8 @@ type item struct {
 	size   int64
 	moved  string // what a 404 means, before the name
 	gone   string // and what to do about it
-}
 
-// ErrGone is wrapped by the error for an input that its source no longer has.
-var ErrGone = errors.New("not found at its source")
+}
 
 // download brings one file into the cache: it goes on where an earlier run
 // stopped, tries again when the network fails, and starts over once when what
@@ -75,6 +73,9 @@ func (t *transfer) complete(ctx context.Context) error {
 		err := t.attempt(ctx)
 		if err == nil {
 			return t.part.Commit()
+		}
+		if errors.Is(err, ErrGone) {
+			return err
 		}
 		var again *temporaryError
 		if !errors.As(err, &again) || ctx.Err() != nil {

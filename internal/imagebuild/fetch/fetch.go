@@ -34,6 +34,8 @@ type Fetcher struct {
 	Attempts int               // tries a download gets; 0 means 5
 	Pause    time.Duration     // before the second try, doubled for each further one; 0 means half a second
 	Stall    time.Duration     // silence after which a connection counts as dead; 0 means 30 s
+
+	gone *vanished // packages that their archive no longer has
 }
 
 // Summary is what a fetch did.
@@ -64,7 +66,7 @@ func (f Fetcher) Sets(ctx context.Context, lock *pin.Lock, names ...string) (Sum
 			return total, err
 		}
 	}
-	return total, nil
+	return total, run.gone.err()
 }
 
 func (f *Fetcher) set(ctx context.Context, set *pin.Set) (Summary, error) {
@@ -84,11 +86,11 @@ func (f *Fetcher) set(ctx context.Context, set *pin.Set) (Summary, error) {
 	group.SetLimit(f.Parallel)
 	for _, p := range missing {
 		group.Go(func() error {
-			return f.download(ctx, f.packageItem(p, bases[p.Archive]), task)
+			return f.gone.take(f.download(ctx, f.packageItem(p, bases[p.Archive]), task))
 		})
 	}
 	err = group.Wait()
-	task.Done(fmt.Sprintf("%d packages", len(missing)), err)
+	task.Done(fmt.Sprintf("%d packages", len(missing)), cmp.Or(err, f.gone.err()))
 	return s, err
 }
 
@@ -139,5 +141,6 @@ func (f Fetcher) ready() *Fetcher {
 	f.Pause = cmp.Or(f.Pause, 500*time.Millisecond)
 	f.Stall = cmp.Or(f.Stall, 30*time.Second)
 	f.Profile = cmp.Or(f.Profile, "PROFILE")
+	f.gone = &vanished{}
 	return &f
 }

@@ -199,6 +199,33 @@ func TestAnArchiveThatMovedOn(t *testing.T) {
 	}
 }
 
+// Who has to pin anew sees at once all that is gone, in every set.
+func TestAllThatIsGoneIsNamed(t *testing.T) {
+	files := map[string][]byte{}
+	for _, name := range []string{"bash", "curl", "zlib"} {
+		files["pool/"+name+"_1.0_amd64.deb"] = content(name, 1000)
+	}
+	lock := lockOf(files)
+	kernel := lockOf(map[string][]byte{"pool/linux_6.12_amd64.deb": content("linux", 1000)}).Debian.Sets[0]
+	kernel.Name = pin.SetKernel
+	lock.Debian.Sets = append(lock.Debian.Sets, kernel)
+	delete(files, "pool/bash_1.0_amd64.deb")
+	delete(files, "pool/zlib_1.0_amd64.deb")
+	a, c := newArchive(t, files), openCache(t)
+	_, err := a.fetcher(c).Sets(t.Context(), lock, pin.SetRootfs, pin.SetKernel)
+	if !errors.Is(err, fetch.ErrGone) || !strings.Contains(diag.HintOf(err), "imagebuild pin") {
+		t.Fatalf("%v, hint %q", err, diag.HintOf(err))
+	}
+	for _, want := range []string{"no longer has 3 packages", "\n  bash 1.0 (http", "\n  linux 6.12 (http", "\n  zlib 1.0 (http"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "curl") || !c.Has(digest.Of(files["pool/curl_1.0_amd64.deb"])) {
+		t.Errorf("what is there was not fetched: %v", err)
+	}
+}
+
 func TestServersWithoutRanges(t *testing.T) {
 	files := one()
 	good := files[aptDeb]

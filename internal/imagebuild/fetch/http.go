@@ -104,7 +104,7 @@ func (t *transfer) judge(resp *http.Response, have int64) error {
 	case code == http.StatusRequestedRangeNotSatisfiable:
 		return errors.Join(&temporaryError{fmt.Errorf("%s: the file is shorter than what has come in", t.item.url)}, t.restart())
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return diag.WithHint(fmt.Errorf("%s %s: %w (%s: %s)", t.item.moved, t.item.name, ErrGone, t.item.url, resp.Status), t.item.gone)
+		return &goneError{t.item, resp.Status}
 	case passing(code):
 		return &temporaryError{fmt.Errorf("%s: %s", t.item.url, resp.Status)}
 	default:

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/crypto/ssh"
@@ -108,6 +109,9 @@ func create(path string) (bool, error) {
 // and those that others can read; a lost public half is written again.
 func Load(path string) (Key, error) {
 	data, err := readPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Key{}, diag.WithHint(fmt.Errorf("signing key: %w", err), makeOne)
+	}
 	if err != nil {
 		return Key{}, fmt.Errorf("signing key: %w", err)
 	}
@@ -136,6 +140,9 @@ func readPrivate(path string) ([]byte, error) {
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
+	if strings.HasSuffix(path, ".pub") {
+		return nil, diag.WithHint(fmt.Errorf("%s is a public key, and signing needs the private one", path), "leave out the .pub: "+strings.TrimSuffix(path, ".pub"))
+	}
 	if perm := st.Mode().Perm(); perm&0o077 != 0 {
 		return nil, diag.WithHint(fmt.Errorf("%s can be read or written by others (mode %04o)", path, perm), "run chmod 600 "+path)
 	}
@@ -145,8 +152,9 @@ func readPrivate(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
+const makeOne = "make one with ssh-keygen -t ed25519 -N '' -f FILE, or leave out --key"
+
 func parse(data []byte) (ed25519.PrivateKey, error) {
-	const makeOne = "make one with ssh-keygen -t ed25519 -N '' -f FILE, or leave out --key"
 	raw, err := ssh.ParseRawPrivateKey(data)
 	var locked *ssh.PassphraseMissingError
 	switch {
@@ -185,7 +193,7 @@ func (k Key) keepPublic() error {
 func LoadPublic(path string) (ed25519.PublicKey, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("public key: %w", err)
+		return nil, diag.WithHint(fmt.Errorf("public key: %w", err), "name the .pub file of the key that signed the build; imagebuild build prints where it is")
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile))

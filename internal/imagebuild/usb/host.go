@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/exit"
 )
 
 // Host is where the kernel and udev describe the machine. The zero value is this
@@ -68,11 +69,11 @@ func (h Host) List() ([]Device, error) {
 func (h Host) Find(path string) (Device, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return Device{}, diag.WithHint(fmt.Errorf("looking for the device: %w", err), "imagebuild usb --list shows what is plugged in")
+		return Device{}, noDevice(fmt.Errorf("looking for the device: %w", err))
 	}
 	name, err := filepath.Rel(h.dev(), real)
 	if _, statErr := os.Stat(h.sys("class/block", filepath.Base(real))); err != nil || strings.Contains(name, "/") || statErr != nil {
-		return Device{}, diag.WithHint(fmt.Errorf("%s is not a block device", path), "imagebuild usb --list shows what is plugged in")
+		return Device{}, noDevice(fmt.Errorf("%s is not a block device", path))
 	}
 	uses, err := h.uses()
 	if err != nil {
@@ -83,6 +84,10 @@ func (h Host) Find(path string) (Device, error) {
 		return Device{}, fmt.Errorf("reading device %s: %w", name, err)
 	}
 	return d, nil
+}
+
+func noDevice(err error) error {
+	return exit.With(exit.Usage, diag.WithHint(err, "imagebuild usb --list shows what is plugged in"))
 }
 
 // read collects what there is to know about one device.

@@ -21,7 +21,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/slipway/slipway/internal/artifact"
+	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/digest"
+	"github.com/slipway/slipway/internal/exit"
 	"github.com/slipway/slipway/internal/progress"
 )
 
@@ -68,9 +70,12 @@ func Verify(ctx context.Context, o Options) (Report, error) {
 	}
 	root, err := os.OpenRoot(o.Dir)
 	if err != nil {
-		return Report{}, fmt.Errorf("verifying: %w", err)
+		return Report{}, noBuild(fmt.Errorf("verifying: %w", err))
 	}
 	defer root.Close()
+	if absent(root, artifact.IndexName) && absent(root, artifact.SignatureName) {
+		return Report{}, noBuild(fmt.Errorf("%s is no build: it has no %s", o.Dir, artifact.IndexName))
+	}
 	e := &examination{opt: o, root: root, report: Report{Dir: o.Dir}, found: newFindings()}
 	err = e.run(ctx)
 	e.report.Problems = e.found.sorted()
@@ -78,6 +83,16 @@ func Verify(ctx context.Context, o Options) (Report, error) {
 		return e.report, fmt.Errorf("verifying: %w", err)
 	}
 	return e.report, nil
+}
+
+// noBuild is the error for a directory that holds no build at all.
+func noBuild(err error) error {
+	return exit.With(exit.Usage, diag.WithHint(err, "name the output directory of imagebuild build"))
+}
+
+func absent(root *os.Root, name string) bool {
+	_, err := root.Lstat(name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // examination is one run of Verify.
