@@ -10,6 +10,7 @@ type Node struct {
 	Interfaces []Interface `yaml:"interfaces" need:"yes" doc:"Network interfaces, matched by MAC; others are left alone and never waited for."`
 	System     Selector    `yaml:"systemDisk" need:"yes" doc:"The disk that is installed; must match exactly one."`
 	Data       []DataDisk  `yaml:"dataDisks" doc:"Disks for Longhorn."`
+	HostKeys   []string    `yaml:"hostKeys" form:"sshkey" doc:"SSH host keys of the node; bootstrap then talks to no other. Without them a node is known by what it reported after its install, or by bootstrap trust."`
 }
 
 // Address is the node's address in the cluster: the first one of its first

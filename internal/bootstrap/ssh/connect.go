@@ -150,7 +150,11 @@ func (h *Host) recognise(known []ssh.PublicKey, shown ssh.PublicKey) error {
 		}
 		prints = append(prints, hostkey.Show(k))
 	}
-	return exit.With(exit.Refused, hinted(fmt.Sprintf("if it was reinstalled, compare the fingerprint with its console, then: bootstrap trust %s --replace", h.o.Node),
+	hint := fmt.Sprintf("if it was reinstalled, compare the fingerprint with its console, then: bootstrap trust %s --replace", h.o.Node)
+	if h.o.Pinned {
+		hint = "if it was reinstalled, compare the fingerprint with its console, and put the new key into hostKeys of the profile: it pins the old one"
+	}
+	return exit.With(exit.Refused, hinted(hint,
 		"who answers at %s shows %w, %s; known is %s", h.o.Address, errOtherKey, hostkey.Show(shown), strings.Join(prints, " or ")))
 }
 

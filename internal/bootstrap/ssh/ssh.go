@@ -25,6 +25,8 @@ type Options struct {
 	// HostKeys are the keys that the node may show, in authorized_keys form. Without
 	// any, nobody is trusted and nothing is sent.
 	HostKeys []string
+	// Pinned says that the profile names the keys: then only the profile can change them.
+	Pinned bool
 	// Login proves who we are.
 	Login *Login
 	// Authorized are the public keys that the profile lists for User: of many keys in

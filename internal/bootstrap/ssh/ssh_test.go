@@ -116,6 +116,10 @@ func TestHostKey(t *testing.T) {
 			t.Errorf("%s: %v, hint %q, exit code %d", c.name, err, diag.HintOf(err), exit.Of(err))
 		}
 	}
+	pinned := host(t, n, func(o *Options) { o.HostKeys, o.Pinned = []string{other.HostKey}, true })
+	if _, err := pinned.Run(within(t), "touch /run/was-here", nil); !strings.Contains(diag.HintOf(err), "hostKeys of the profile") {
+		t.Errorf("pinned: %v, hint %q", err, diag.HintOf(err))
+	}
 	if _, err := os.Stat(n.Path("/run/was-here")); err == nil {
 		t.Error("a command ran on a node that is not known")
 	}

@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/slipway/slipway/internal/cluster"
 )
@@ -47,6 +48,23 @@ func nodeSerials(c *cluster.Cluster, report Report) {
 		}
 		if first, again := serials.again(n.Serial, nodePath(i)); again {
 			report(nodePath(i)+".serial", fmt.Sprintf("the machine serial number %s is given twice", n.Serial), "the first is "+first+"; firmware without a real number is better left out")
+		}
+	}
+}
+
+// nodeHostKeys finds a key that two nodes have: either could pass for the other.
+func nodeHostKeys(c *cluster.Cluster, report Report) {
+	keys := seen[string]{}
+	for i, n := range c.Nodes {
+		for j, key := range n.HostKeys {
+			path := fmt.Sprintf("%s.hostKeys[%d]", nodePath(i), j)
+			f := strings.Fields(key) // type, base64, perhaps a comment
+			if len(f) < 2 {
+				continue
+			}
+			if first, again := keys.again(f[1], path); again {
+				report(path, "the host key is given twice", "the first is "+first+"; each node has its own, its console shows the fingerprint")
+			}
 		}
 	}
 }

@@ -44,7 +44,7 @@ func always() []rule {
 // complete lists the rules about an environment.
 func complete() []rule {
 	return []rule{
-		nodeNames, nodeSerials, serverCount, podRange, macs, interfaces, staticAddresses, uniqueAddresses,
+		nodeNames, nodeSerials, nodeHostKeys, serverCount, podRange, macs, interfaces, staticAddresses, uniqueAddresses,
 		gateway, virtualAddress, loadBalancers, outsideRanges, diskSelectors, dataDiskNames, diskOwners, systemDiskRoom,
 		someoneIsRoot, labKey, metalFirmware, replicas,
 	}

@@ -84,6 +84,9 @@ func (d *Desk) view(ctx context.Context, r life.Record) (Machine, error) {
 	if r.Installed != nil {
 		m.Installed, m.Ready = timeOf(r.Installed.At), timeOf(r.Installed.ReadyAt)
 	}
+	if r.Installed != nil && r.Installed.Ready != nil {
+		m.HostKeys = r.Installed.Ready.HostKeys
+	}
 	m.Grant = d.grant(r)
 	m.Progress = d.running(r)
 	m.Boots = life.DecideBoot(r, d.policy(), d.now()).Reason

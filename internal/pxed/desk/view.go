@@ -29,6 +29,7 @@ type Machine struct {
 	Receipt   *machine.Receipt `json:"receipt,omitempty"`   // the last one, without its ticket
 	Installed *time.Time       `json:"installed,omitempty"` // when the receipt of the image on its disk came
 	Ready     *time.Time       `json:"ready,omitempty"`     // when the node first reached its baseline
+	HostKeys  []string         `json:"hostKeys,omitempty"`  // that the node reported then, authorized_keys form
 }
 
 // Grant is a right to image, as operators see it.

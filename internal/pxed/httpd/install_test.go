@@ -2,6 +2,7 @@ package httpd
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -48,9 +49,9 @@ func testOneInstall(t *testing.T, l *lab) {
 	}
 	l.refused(http.StatusGone, "used", "works only once", "GET", machine.PathTicket, token, nil)
 	l.refused(http.StatusConflict, "used", "works only once", "POST", machine.PathProgress, token, machine.Progress{Stage: machine.StageWrite})
-	want[struct{}](l, "POST", machine.PathHealth, token, machine.Ready{Node: "n1", MachineID: "abc", Slot: "a"})
+	want[struct{}](l, "POST", machine.PathHealth, token, machine.Ready{Node: "n1", MachineID: "abc", Slot: "a", HostKeys: []string{"ssh-ed25519 AAAA"}})
 	m := want[desk.Machine](l, "GET", "/api/v1/machines/"+desktest.MAC1, operatorToken, nil)
-	if m.State != life.StateInstalled || m.Ready == nil || m.Receipt == nil || m.Receipt.Ticket != "" {
+	if m.State != life.StateInstalled || m.Ready == nil || m.Receipt == nil || m.Receipt.Ticket != "" || !slices.Equal(m.HostKeys, []string{"ssh-ed25519 AAAA"}) {
 		t.Errorf("%+v", m)
 	}
 }
