@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/slipway/slipway/vm-test/netns"
+	"github.com/slipway/slipway/vm-test/rounds"
 )
 
 // way is how a client asks for the file.
@@ -24,48 +25,59 @@ type way struct {
 var ways = []way{
 	{"TFTP, blocks of 512", 512, 1, 1},
 	{"TFTP, blocks of 1468", 1468, 1, 1},
-	{"TFTP, 1468, windows of 4", 1468, 4, 1},
-	{"TFTP, 1468, windows of 4, 8 clients", 1468, 4, 8},
+	{"TFTP, blocks of 1468, windows of 4", 1468, 4, 1},
+	{"TFTP, blocks of 1468, windows of 4, 8 clients", 1468, 4, 8},
 }
 
 // TestBenchTFTP: how fast one file comes. A server that does not know windowsize
 // says so by leaving it out; it is then measured without.
 func TestBenchTFTP(t *testing.T) {
-	size, rounds := 1<<20, 1
-	if *full {
-		size, rounds = 16<<20, 3
-	}
-	b := newBench(t, size)
-	var results []result
+	size := choose(16<<20, 1<<20)
+	y := newYard(t, map[string]int{loader: size})
+	names, all := servers(y.pxed(), y.tftpd(), y.dnsmasq(), y.library())
+	var tables []*rounds.Table
 	for _, w := range ways {
-		for _, server := range []string{"pxed", "tftpd-hpa", "dnsmasq", "pin/tftp library"} {
-			stop := b.tftpServers()[server](t)
-			r := result{What: w.name, Server: server, Unit: "MB/s"}
-			fetch(t, b.client, w, size)
-			for range rounds {
-				start := time.Now()
-				window := together(t, b.client, w, size)
-				if rate := float64(size*w.clients) / 1e6 / time.Since(start).Seconds(); rate > r.Value {
-					r.Value = rate
-				}
+		table := &rounds.Table{Title: w.name, Columns: []rounds.Column{{Name: "MB/s", Digits: 1}, {Name: "CPU ms/MB", Digits: 2}}, Names: names}
+		for _, name := range names[1:] {
+			if name != libraryName { // no program that anybody uses
+				table.Aims = append(table.Aims, rounds.Aim{Column: "MB/s", To: name, Least: 1})
+			}
+		}
+		tables = append(tables, table)
+	}
+	for round := range choose(*times, 1) {
+		for i, w := range ways {
+			for _, name := range tables[i].Order(round) {
+				values, window := load(t, y.client, all[name], w, size)
+				tables[i].Add(name, values...)
 				if window != w.window {
-					r.Note = fmt.Sprintf("windowsize %d", window)
+					tables[i].Note(name, fmt.Sprintf("windowsize %d", window))
 				}
 			}
-			if spent := stop(); server != "tftpd-hpa" { // which works in children that it does not wait for
-				r.CPU = float64(spent.Microseconds()) / (float64(size*(1+w.clients*rounds)) / 1e6)
-			}
-			results = append(results, r)
 		}
 	}
-	report(t, "tftp", results)
+	report(t, "tftp", tables...)
 }
 
-func together(t *testing.T, h *netns.Host, w way, size int) int {
+// load measures one round: MB a second and processor time of each, and the window
+// that was agreed.
+func load(t *testing.T, client *netns.Host, s *server, w way, size int) ([]float64, int) {
+	before, start := s.cpu(), time.Now()
+	window := together(t, client, s.addr, w, size)
+	took, used := time.Since(start), s.cpu()-before
+	mb := float64(size*w.clients) / 1e6
+	cost := used.Seconds() * 1000 / mb
+	if s.name == "tftpd-hpa" { // which works in children that it does not wait for
+		cost = rounds.Unknown()
+	}
+	return []float64{mb / took.Seconds(), cost}, window
+}
+
+func together(t *testing.T, h *netns.Host, to netip.Addr, w way, size int) int {
 	var running sync.WaitGroup
 	windows := make([]int, w.clients)
 	for i := range w.clients {
-		running.Go(func() { windows[i] = fetch(t, h, w, size) })
+		running.Go(func() { windows[i] = fetch(t, h, to, w, size) })
 	}
 	running.Wait()
 	return windows[0]
@@ -73,26 +85,24 @@ func together(t *testing.T, h *netns.Host, w way, size int) int {
 
 // fetch reads the file once and returns the window that was agreed. The request is
 // repeated until the server is there.
-func fetch(t *testing.T, h *netns.Host, w way, size int) int {
+func fetch(t *testing.T, h *netns.Host, to netip.Addr, w way, size int) int {
 	conn := h.ListenUDP(t, peer.Addr().String()+":0")
 	defer conn.Close()
-	request := fmt.Sprintf("\x00\x01boot\x00octet\x00blksize\x00%d\x00", w.block)
+	request := fmt.Sprintf("\x00\x01%s\x00octet\x00blksize\x00%d\x00", loader, w.block)
 	if w.window > 1 {
 		request += fmt.Sprintf("windowsize\x00%d\x00", w.window)
 	}
 	buf := make([]byte, 65536)
-	var server netip.AddrPort
 	for limit := time.Now().Add(20 * time.Second); ; {
-		conn.WriteToUDPAddrPort([]byte(request), netip.AddrPortFrom(own.Addr(), 69))
+		conn.WriteToUDPAddrPort([]byte(request), netip.AddrPortFrom(to, 69))
 		conn.SetReadDeadline(time.Now().Add(time.Second))
 		n, from, err := conn.ReadFromUDPAddrPort(buf)
 		if err == nil && buf[1] == 6 {
-			server = from
 			window := 1
 			if strings.Contains(string(buf[:n]), "windowsize") {
 				window = w.window
 			}
-			receive(t, conn, server, buf, w.block, window, size)
+			receive(t, conn, from, buf, w.block, window, size)
 			return window
 		}
 		if time.Now().After(limit) {
