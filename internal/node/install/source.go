@@ -60,12 +60,14 @@ type Patience struct {
 	Tries   int
 	First   time.Duration
 	Longest time.Duration
+	Total   time.Duration // of failures in a row, 0 for no bound; the try that is under way ends first
 }
 
 // DefaultPatience outlasts a server that is restarted, or a switch that reboots:
-// about three minutes.
+// three to four minutes. A server that is away refuses at once, and the tries count; on
+// a dead link each try takes half a minute, and the time counts.
 func DefaultPatience() Patience {
-	return Patience{Tries: 24, First: 250 * time.Millisecond, Longest: 10 * time.Second}
+	return Patience{Tries: 24, First: 250 * time.Millisecond, Longest: 10 * time.Second, Total: 3 * time.Minute}
 }
 
 // wait is the pause after the n-th failure in a row, counted from 1.
@@ -83,6 +85,7 @@ type attempts struct {
 	env      Env
 	doing    string
 	failed   int
+	since    time.Time // of the first failure
 }
 
 // succeeded starts the count anew.
@@ -94,11 +97,13 @@ func (a *attempts) again(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	a.failed++
+	if a.failed++; a.failed == 1 {
+		a.since = time.Now()
+	}
 	if final(err) {
 		return err
 	}
-	if a.failed >= a.patience.Tries {
+	if a.failed >= a.patience.Tries || a.patience.Total > 0 && time.Since(a.since) >= a.patience.Total {
 		return fmt.Errorf("given up after %d tries: %w", a.failed, err)
 	}
 	pause := a.patience.wait(a.failed)
