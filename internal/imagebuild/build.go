@@ -69,7 +69,7 @@ type builder struct {
 }
 
 // parts are the files of cached stages.
-type parts struct{ rootfs, slot, initrd, installer, boot, payload string }
+type parts struct{ rootfs, slot, initrd, installer, boot, payload, images string }
 
 // Build makes the outputs of the plan in opts.Out. What is there is replaced at
 // once and only by a complete build; what is not Slipway's is refused.

@@ -17,6 +17,8 @@ import (
 	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/fstree"
 	"github.com/slipway/slipway/internal/imagebuild/bundle"
+	"github.com/slipway/slipway/internal/imagebuild/fetch"
+	"github.com/slipway/slipway/internal/imagebuild/ociarchive"
 	"github.com/slipway/slipway/internal/imagebuild/rootfs"
 	"github.com/slipway/slipway/internal/payload/ciliumvalues"
 	"github.com/slipway/slipway/internal/payload/imageset"
@@ -69,24 +71,63 @@ func (b *builder) makePayload(ctx context.Context) error {
 		return err
 	}
 	b.paths.payload = dir
-	return b.task("checking container images", func() (string, error) { return b.checkImages(ctx) })
+	if err := b.task("checking container images", func() (string, error) { return b.checkImages(ctx) }); err != nil {
+		return err
+	}
+	return b.makeImages(ctx)
+}
+
+// imagesTar is the archive of the images that are pinned one by one.
+const imagesTar = "registries.tar"
+
+// makeImages puts those images into one archive.
+func (b *builder) makeImages(ctx context.Context) error {
+	var list []ociarchive.Image
+	for _, in := range b.Plan.Payload.Inputs {
+		if in.Kind != string(pin.KindImage) {
+			continue
+		}
+		m, size, err := fetch.ImageManifest(b.Cache, in.Digest)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		image := ociarchive.Image{Name: in.Name, MediaType: m.MediaType, Manifest: in.Digest, Size: size, Blobs: map[digest.Digest]int64{}}
+		for _, blob := range m.Blobs() {
+			image.Blobs[blob.Digest] = blob.Size
+		}
+		list = append(list, image)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	dir, err := b.stage(ctx, "packing container images", "images", b.Plan.PayloadKey(), func(dir string) error {
+		return writeFile(filepath.Join(dir, imagesTar), func(w io.Writer) error {
+			return ociarchive.Write(w, list, func(d digest.Digest) (io.ReadCloser, error) { return b.Cache.Open(d) })
+		})
+	})
+	b.paths.images = filepath.Join(dir, imagesTar)
+	return err
 }
 
 // checkImages finds the images that a node would have to get from elsewhere.
 func (b *builder) checkImages(ctx context.Context) (note string, err error) {
-	if b.images, err = bundle.Needed(b.paths.payload, b.Cluster); err != nil {
+	needs, err := bundle.Needs(b.paths.payload, b.Cluster)
+	if err != nil {
 		return "", err
+	}
+	for _, n := range needs {
+		b.images = append(b.images, n.Image)
 	}
 	held, err := b.heldImages(ctx)
 	if err != nil {
 		return "", err
 	}
-	b.missing = imageset.Missing(b.images, held)
-	if err := lost(b.missing, b.Plan.Payload.Absent, b.pinHint()); err != nil {
+	missing := imageset.Missing(b.images, held)
+	if b.missing, err = lost(missing, b.Plan.Payload.Absent, b.pinHint()); err != nil {
 		return "", err
 	}
-	if len(b.missing) > 0 {
-		return fmt.Sprintf("%d of %d are not in the image", len(b.missing), len(b.images)), nil
+	if len(missing) > 0 {
+		return fmt.Sprintf("%d of %d are not in the image", len(missing), len(b.images)), nil
 	}
 	return fmt.Sprintf("all %d are in the image", len(b.images)), nil
 }
@@ -113,18 +154,17 @@ func (b *builder) heldImages(ctx context.Context) ([]string, error) {
 func isArchive(name string) bool { return name == pin.ArtifactK3sImages || name == pin.ArtifactImages }
 
 // lost refuses a build whose lock promises all images and does not have them. What
-// the lock itself calls unpinned has been said.
-func lost(missing []string, absent []plan.Absent, hint string) error {
-	var out []string
-	for _, image := range missing {
-		if !slices.ContainsFunc(absent, func(a plan.Absent) bool { return a.Name == image || a.Name == pin.ArtifactImages }) {
-			out = append(out, image)
-		}
+// the lock itself calls unpinned is said with it; where the archive of all images is
+// not there, nothing is promised, and what is lost comes back.
+func lost(missing []string, absent []plan.Absent, hint string) ([]string, error) {
+	said := func(name string) bool {
+		return slices.ContainsFunc(absent, func(a plan.Absent) bool { return a.Name == name })
 	}
-	if len(out) == 0 {
-		return nil
+	out := slices.DeleteFunc(slices.Clone(missing), said)
+	if len(out) == 0 || said(pin.ArtifactImages) {
+		return out, nil
 	}
-	return diag.WithHint(fmt.Errorf("container images that the charts and manifests need are in no input: %s", strings.Join(out, ", ")), hint)
+	return nil, diag.WithHint(fmt.Errorf("container images that the charts and manifests need are in no input: %s", strings.Join(out, ", ")), hint)
 }
 
 // payloadLayers are the payload as layers of the root file system.
@@ -154,6 +194,9 @@ func (b *builder) payloadLayers() ([]io.ReadCloser, error) {
 			}
 			out = append(out, rootfs.FileLayer(file, path.Join(imagesDir, in.Name+extension), 0o644, epoch))
 		}
+	}
+	if b.paths.images != "" {
+		out = append(out, rootfs.FileLayer(b.paths.images, path.Join(imagesDir, imagesTar), 0o644, epoch))
 	}
 	links, err := b.k3sLinks()
 	return append(out, rootfs.TreeLayer(links, epoch)), err

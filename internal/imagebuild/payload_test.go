@@ -15,8 +15,11 @@ import (
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/digest"
 	"github.com/slipway/slipway/internal/imagebuild/bundle"
+	"github.com/slipway/slipway/internal/imagebuild/fetch"
+	"github.com/slipway/slipway/internal/imagebuild/fetch/registry/registrytest"
 	"github.com/slipway/slipway/internal/pin"
 	"github.com/slipway/slipway/internal/plan"
+	"github.com/slipway/slipway/internal/progress"
 )
 
 // saved is an archive of images as docker saves it.
@@ -117,14 +120,51 @@ func TestHeldImages(t *testing.T) {
 // An image that no input has is an error that names it; one that the lock calls
 // unpinned has been said, and so has every image when their archive is not there.
 func TestLostImages(t *testing.T) {
-	if err := lost(nil, nil, "x"); err != nil {
-		t.Error(err)
+	if out, err := lost(nil, nil, "x"); err != nil || out != nil {
+		t.Error(out, err)
 	}
-	err := lost([]string{"quay.io/a/b:1", "quay.io/c/d:2"}, []plan.Absent{{Name: "quay.io/c/d:2"}, {Name: "k3s"}}, "run imagebuild pin")
+	_, err := lost([]string{"quay.io/a/b:1", "quay.io/c/d:2"}, []plan.Absent{{Name: "quay.io/c/d:2"}, {Name: "k3s"}}, "run imagebuild pin")
 	if err == nil || !strings.Contains(err.Error(), "quay.io/a/b:1") || strings.Contains(err.Error(), "quay.io/c/d:2") || diag.HintOf(err) != "run imagebuild pin" {
 		t.Errorf("got %v", err)
 	}
-	if err := lost([]string{"quay.io/a/b:1"}, []plan.Absent{{Name: pin.ArtifactImages}}, "x"); err != nil {
-		t.Error(err)
+	if out, err := lost([]string{"quay.io/c/d:2"}, []plan.Absent{{Name: "quay.io/c/d:2"}}, "x"); err != nil || len(out) != 0 {
+		t.Errorf("an unpinned image is said once: %v, %v", out, err)
+	}
+	if out, err := lost([]string{"quay.io/a/b:1"}, []plan.Absent{{Name: pin.ArtifactImages}}, "x"); err != nil || len(out) != 1 {
+		t.Errorf("without the archive of all images: %v, %v", out, err)
+	}
+}
+
+// Images that are pinned one by one lie in one archive, each blob once, and are found
+// in it again.
+func TestImagesOfRegistries(t *testing.T) {
+	s := registrytest.New(t)
+	one, _ := s.Add(t, "x/one", "v1", "base layer", "first")
+	two, _ := s.Add(t, "x/two", "v1", "base layer", "second")
+	b := payloadOf(t, nil)
+	b.Lock = &pin.Lock{}
+	f := fetch.Fetcher{Cache: b.Cache}
+	for _, ref := range []string{one, two} {
+		a, err := f.Pin(t.Context(), pin.Artifact{Name: ref, Version: "v1", Kind: pin.KindImage, Source: ref})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Lock.Artifacts = append(b.Lock.Artifacts, a)
+		b.Plan.Payload.Inputs = append(b.Plan.Payload.Inputs, plan.Input{Name: ref, Kind: string(a.Kind), Size: a.Size, Digest: a.Digest})
+	}
+	if _, err := f.Artifacts(t.Context(), b.Lock, one, two); err != nil {
+		t.Fatal(err)
+	}
+	b.Progress = progress.Nop{}
+	if err := b.makeImages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := bundle.Held(t.Context(), b.paths.images)
+	if err != nil || !slices.Equal(got, []string{one, two}) {
+		t.Errorf("the archive holds %q, %v", got, err)
+	}
+	data, err := os.ReadFile(b.paths.images)
+	if err != nil || bytes.Count(data, []byte("base layer")) != 1 {
+		t.Errorf("the layer of both is in it %d times, %v", bytes.Count(data, []byte("base layer")), err)
 	}
 }

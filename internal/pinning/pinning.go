@@ -107,6 +107,10 @@ func Pin(ctx context.Context, o Options) (Result, error) {
 	if err := o.artifacts(ctx, want, old, lock, &res); err != nil {
 		return res, err
 	}
+	if err := o.images(ctx, old, lock, &res); err != nil {
+		return res, err
+	}
+	slices.SortFunc(lock.Artifacts, func(a, b pin.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	if old != nil {
 		res.Changes = pin.Diff(old, lock)
 		if len(res.Changes) == 0 && old.Covers(want, o.Profile) == nil {
@@ -141,8 +145,12 @@ func proxies(getenv func(string) string) (env []string) {
 	return env
 }
 
+func (o *Options) fetcher() fetch.Fetcher {
+	return fetch.Fetcher{Cache: o.Cache, Report: o.Report, Profile: o.Profile, Dir: filepath.Dir(o.Profile), Attempts: 2}
+}
+
 func (o *Options) artifacts(ctx context.Context, want pin.Wanted, old, lock *pin.Lock, res *Result) error {
-	f := fetch.Fetcher{Cache: o.Cache, Report: o.Report, Profile: o.Profile, Dir: filepath.Dir(o.Profile), Attempts: 2}
+	f := o.fetcher()
 	todo := want.Artifacts
 	for len(todo) > 0 {
 		a, err := o.artifact(ctx, f, todo[0], old)
@@ -159,7 +167,6 @@ func (o *Options) artifacts(ctx context.Context, want pin.Wanted, old, lock *pin
 		}
 		todo = append(todo[1:len(todo):len(todo)], more...)
 	}
-	slices.SortFunc(lock.Artifacts, func(a, b pin.Artifact) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
@@ -218,6 +225,8 @@ func reason(kind pin.Kind) string {
 		return "the Go module could not be fetched when this lock was written"
 	case pin.KindFile:
 		return "the file could not be read when this lock was written"
+	case pin.KindImage:
+		return "the registry could not be reached when this lock was written"
 	default:
 		return "the source could not be reached when this lock was written"
 	}

@@ -1,9 +1,12 @@
 package pinning_test
 
 import (
+	"archive/tar"
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +20,7 @@ import (
 	"github.com/slipway/slipway/internal/imagebuild/aptresolve"
 	"github.com/slipway/slipway/internal/imagebuild/aptresolve/apttest"
 	"github.com/slipway/slipway/internal/imagebuild/fetch/gomod/gomodtest"
+	"github.com/slipway/slipway/internal/imagebuild/fetch/registry/registrytest"
 	"github.com/slipway/slipway/internal/pin"
 	"github.com/slipway/slipway/internal/pinning"
 	"github.com/slipway/slipway/internal/progress"
@@ -55,15 +59,40 @@ func newWorld(t *testing.T) *world {
 	}
 	w.lock = pin.Path(w.options.Profile)
 	w.packages(t, "1")
-	w.proxy.Add(t, "github.com/cilium/cilium", "v1.20.2", map[string]string{"go.mod": "module github.com/cilium/cilium\n", "install/kubernetes/cilium/Chart.yaml": "name: cilium\n"})
+	w.cilium(t, "1.20.2")
 	flux := map[string]string{"go.mod": "module github.com/fluxcd/flux2/v2\n"}
+	install := "resources:\n"
 	for _, name := range pin.FluxControllers {
-		flux["manifests/bases/"+name+"/kustomization.yaml"] = "resources:\n- https://github.com/fluxcd/" + name + "/releases/download/v1.0.0/" + name + ".deployment.yaml\n"
+		install += "  - ../bases/" + name + "\n"
+		release := "- https://github.com/fluxcd/" + name + "/releases/download/v1.0.0/" + name
+		flux["manifests/bases/"+name+"/kustomization.yaml"] = "resources:\n" + release + ".deployment.yaml\n"
 		module := "github.com/fluxcd/" + name
-		w.proxy.Add(t, module, "v1.0.0", map[string]string{"go.mod": "module " + module + "\n", "config/manager/deployment.yaml": "x\n"})
+		w.proxy.Add(t, module, "v1.0.0", map[string]string{
+			"go.mod": "module " + module + "\n", "config/manager/kustomization.yaml": "resources: [pod.yaml]\n",
+			"config/manager/pod.yaml": pod(name, "ghcr.io/fluxcd/"+name+":v1.0.0")})
 	}
+	flux["manifests/install/kustomization.yaml"] = install
 	w.proxy.Add(t, "github.com/fluxcd/flux2/v2", "v2.9.5", flux)
 	return w
+}
+
+func pod(name, image string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec: {containers: [{name: a, image: \"" + image + "\"}]}\n"
+}
+
+// chart is a small chart that needs one image.
+func chart(version, image string) map[string]string {
+	return map[string]string{"Chart.yaml": "apiVersion: v2\nname: cilium\nversion: " + version + "\n",
+		"templates/pod.yaml": pod("cilium", image)}
+}
+
+func (w *world) cilium(t *testing.T, version string) {
+	t.Helper()
+	files := map[string]string{"go.mod": "module github.com/cilium/cilium\n"}
+	for name, text := range chart(version, "quay.io/cilium/cilium:v"+version) {
+		files["install/kubernetes/cilium/"+name] = text
+	}
+	w.proxy.Add(t, "github.com/cilium/cilium", "v"+version, files)
 }
 
 // packages publishes everything that a node wants, apt in the given version.
@@ -107,7 +136,7 @@ func TestPinWritesTheLockAndThenLeavesIt(t *testing.T) {
 		t.Errorf("before there is a lock: %v", err)
 	}
 	res := w.pin(t)
-	if !res.Written || res.Failed() != 0 || len(res.Unpinned) != 2 {
+	if !res.Written || res.Failed() != 0 || len(res.Unpinned) != 7 {
 		t.Errorf("got %+v", res)
 	}
 	if err := pinning.Check(w.options.Profile, w.options.Cluster); err != nil {
@@ -172,8 +201,8 @@ func TestWhatCannotBeReachedIsWrittenAsUnpinned(t *testing.T) {
 		t.Errorf("an unpinned input stops what does not need it: %v", err)
 	}
 	// Once it can be reached, it is pinned.
-	w.proxy.Add(t, "github.com/cilium/cilium", "v1.20.3", map[string]string{"go.mod": "module github.com/cilium/cilium\n", "install/kubernetes/cilium/Chart.yaml": "name: cilium\n"})
-	if res := w.pin(t); res.Failed() != 0 || fmt.Sprint(res.Changes) != "[pinned   cilium-chart 1.20.3]" {
+	w.cilium(t, "1.20.3")
+	if res := w.pin(t); res.Failed() != 0 || fmt.Sprint(res.Changes) != "[pinned   cilium-chart 1.20.3 added    quay.io/cilium/cilium:v1.20.3 v1.20.3]" {
 		t.Errorf("got %+v", res)
 	}
 }
@@ -203,12 +232,70 @@ func TestFilesThatAreNotThere(t *testing.T) {
 	w := newWorld(t)
 	w.options.Cluster.Sources.Files = map[string]string{"k3s": "k3s-binary", "images": "images.tar"}
 	res := w.pin(t)
-	if !res.Written || res.Failed() != 0 || len(res.Unpinned) != 3 {
+	if !res.Written || res.Failed() != 0 || len(res.Unpinned) != 8 {
 		t.Errorf("got %+v", res)
 	}
 	lock, err := pinning.Read(w.options.Profile)
 	if err != nil || lock.Artifact("k3s").Kind != pin.KindFile || !strings.Contains(lock.Artifact("k3s").Unpinned, "no such file") {
 		t.Errorf("got %+v, %v", lock.Artifact("k3s"), err)
+	}
+}
+
+// archived is a directory of a chart, or any files, as a tar.
+func archived(t *testing.T, dir string, files map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		err := w.WriteHeader(&tar.Header{Name: path.Join(dir, name), Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(files[name]))})
+		if err == nil {
+			_, err = w.Write([]byte(files[name]))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// In the open the images that charts need are pinned in their registries, but for
+// those that an archive of this machine has.
+func TestImagesArePinned(t *testing.T) {
+	w := newWorld(t)
+	s := registrytest.New(t)
+	agent, want := s.Add(t, "cilium/cilium", "v1", "base", "agent")
+	w.options.Cluster.Sources = cluster.Sources{From: cluster.OriginUpstream, Files: map[string]string{}}
+	for name, data := range map[string][]byte{
+		"k3s": []byte("elf"), "k3s-images": archived(t, "", map[string]string{"manifest.json": "[]"}),
+		"cilium-chart": archived(t, "cilium", chart("1.20.2", agent)), "flux-components": []byte(pod("f", "ghcr.io/fluxcd/f:v1")),
+		"images": archived(t, "", map[string]string{"manifest.json": `[{"RepoTags":["ghcr.io/fluxcd/f:v1"]}]`}),
+	} {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(w.lock), name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		w.options.Cluster.Sources.Files[name] = name
+	}
+	res := w.pin(t)
+	lock, err := pinning.Read(w.options.Profile)
+	if err != nil || res.Failed() != 0 || len(res.Unpinned) != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	a := lock.Artifact(agent)
+	if a == nil || a.Digest != want || a.Kind != pin.KindImage || a.For != pin.ArtifactCilium || a.Version != "v1" {
+		t.Errorf("pinned as %+v, want %s", a, want)
+	}
+	if lock.Artifact("ghcr.io/fluxcd/f:v1") != nil {
+		t.Error("an image that is in the archive is pinned once more")
+	}
+	before := s.Requests("/manifests/")
+	if res := w.pin(t); res.Written || s.Requests("/manifests/") != before {
+		t.Errorf("asked again: %+v", res)
+	}
+	if err := pinning.Check(w.options.Profile, w.options.Cluster); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway/slipway/internal/pin"
 )
@@ -43,6 +44,11 @@ func recipes() []recipe {
 		{pin.ArtifactGatewayAPI, GatewayAPI, documents},
 		{pin.ArtifactFlux, Flux, flux},
 	}
+}
+
+// Takes reports whether something in a bundle is made of an artifact.
+func Takes(a pin.Artifact) bool {
+	return slices.ContainsFunc(recipes(), func(r recipe) bool { return r.artifact == a.Name || r.artifact == a.For && a.Kind != pin.KindImage })
 }
 
 // Make writes the files of a bundle into dir. An input that is not there makes no

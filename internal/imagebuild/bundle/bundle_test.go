@@ -94,12 +94,15 @@ func TestRealInputs(t *testing.T) {
 			}
 		}
 	}
-	need, err := bundle.Needed(dir, c)
+	need, err := bundle.Needs(dir, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"ghcr.io/fluxcd/helm-controller:v1.6.4", "ghcr.io/fluxcd/kustomize-controller:v1.9.5", "ghcr.io/fluxcd/source-controller:v1.9.5",
-		"quay.io/cilium/cilium:v1.20.2", "quay.io/cilium/operator-generic:v1.20.2"}
+	want := []bundle.Need{
+		{"ghcr.io/fluxcd/helm-controller:v1.6.4", pin.ArtifactFlux}, {"ghcr.io/fluxcd/kustomize-controller:v1.9.5", pin.ArtifactFlux},
+		{"ghcr.io/fluxcd/source-controller:v1.9.5", pin.ArtifactFlux},
+		{"quay.io/cilium/cilium:v1.20.2", pin.ArtifactCilium}, {"quay.io/cilium/operator-generic:v1.20.2", pin.ArtifactCilium},
+	}
 	if !slices.Equal(need, want) {
 		t.Errorf("it needs %q", need)
 	}
@@ -225,7 +228,7 @@ func TestBadInputs(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, bundle.Cilium), gzipped(t, []byte("no tar")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := bundle.Needed(dir, cluster.Cluster{}); err == nil || !strings.Contains(err.Error(), "container images of the bundle") {
+	if _, err := bundle.Needs(dir, cluster.Cluster{}); err == nil || !strings.Contains(err.Error(), "container images of the bundle") {
 		t.Errorf("a broken chart: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/slipway/slipway/internal/bootstrap/chart"
@@ -16,62 +17,47 @@ import (
 	"github.com/slipway/slipway/internal/payload/longhornvalues"
 )
 
-// Objects renders everything of the bundle in dir as bootstrap will install it.
-func Objects(dir string, c cluster.Cluster) ([]map[string]any, error) {
-	caps := chart.Caps{Kubernetes: kubernetes(c)}
-	if c.Cilium.GatewayAPI {
-		caps.Kinds = []string{"gateway.networking.k8s.io/v1/GatewayClass"}
-	}
-	var out []map[string]any
-	for _, r := range []struct {
-		file string
-		chart.Release
-	}{
-		{Cilium, chart.Release{Name: ciliumvalues.Release, Namespace: ciliumvalues.Namespace, Values: ciliumvalues.Values(c)}},
-		{Longhorn, chart.Release{Name: longhornvalues.Release, Namespace: longhornvalues.Namespace, Values: longhornvalues.Values(c)}},
-	} {
+// Need is a container image, in full form, and the artifact that asks for it.
+type Need struct{ Image, For string }
+
+// Needs are the container images that everything of the bundle in dir needs when it
+// is installed as bootstrap does, sorted, each once.
+func Needs(dir string, c cluster.Cluster) ([]Need, error) {
+	var out []Need
+	for _, r := range recipes() {
 		data, err := os.ReadFile(filepath.Join(dir, r.file))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if err != nil {
-			return nil, err
+		var objects []map[string]any
+		if err == nil {
+			objects, err = r.objects(data, c)
 		}
-		r.Archive = data
-		objects, err := chart.Render(r.Release, caps)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("container images of the bundle: %w", err)
 		}
-		out = append(out, objects...)
+		for _, image := range imageset.Of(objects) {
+			if !slices.ContainsFunc(out, func(n Need) bool { return n.Image == image }) {
+				out = append(out, Need{image, r.artifact})
+			}
+		}
 	}
-	for _, file := range []string{GatewayAPI, LonghornCR, Flux} {
-		data, err := os.ReadFile(filepath.Join(dir, file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		objects, err := kube.Decode(file, data)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, objects...)
-	}
+	slices.SortFunc(out, func(a, b Need) int { return strings.Compare(a.Image, b.Image) })
 	return out, nil
 }
 
-// Needed are the container images of everything in the bundle, in full form, sorted.
-func Needed(dir string, c cluster.Cluster) ([]string, error) {
-	objects, err := Objects(dir, c)
-	if err != nil {
-		return nil, fmt.Errorf("container images of the bundle: %w", err)
+// objects are what a file of the bundle becomes in the cluster.
+func (r recipe) objects(data []byte, c cluster.Cluster) ([]map[string]any, error) {
+	release := chart.Release{Archive: data}
+	switch r.file {
+	case Cilium:
+		release.Name, release.Namespace, release.Values = ciliumvalues.Release, ciliumvalues.Namespace, ciliumvalues.Values(c)
+	case Longhorn:
+		release.Name, release.Namespace, release.Values = longhornvalues.Release, longhornvalues.Namespace, longhornvalues.Values(c)
+	default:
+		return kube.Decode(r.file, data)
 	}
-	return imageset.Of(objects), nil
-}
-
-// kubernetes is the version of the API server without what k3s adds to it.
-func kubernetes(c cluster.Cluster) string {
-	v, _, _ := strings.Cut(c.K3s.Version, "+")
-	return v
+	// The version of the API server without what k3s adds to it.
+	kubernetes, _, _ := strings.Cut(c.K3s.Version, "+")
+	return chart.Render(release, chart.Caps{Kubernetes: kubernetes})
 }

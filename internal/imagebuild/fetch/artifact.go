@@ -25,7 +25,7 @@ func (f Fetcher) Artifacts(ctx context.Context, lock *pin.Lock, names ...string)
 		if a.Unpinned != "" {
 			return total, diag.WithHint(fmt.Errorf("artifact %s %s is not pinned: %s", a.Name, a.Version, a.Unpinned), run.repin()+" where its source can be reached")
 		}
-		if f.Cache.Has(a.Digest) {
+		if run.has(a) {
 			total.Cached++
 			continue
 		}
@@ -55,6 +55,8 @@ func (f *Fetcher) artifact(ctx context.Context, a *pin.Artifact) error {
 		err = f.module(ctx, a, task)
 	case pin.KindFile:
 		err = f.file(ctx, a, task)
+	case pin.KindImage:
+		err = f.image(ctx, a, task)
 	}
 	task.Done("", err)
 	return err

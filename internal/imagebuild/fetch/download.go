@@ -21,6 +21,7 @@ type item struct {
 	moved  string // what a 404 means, before the name
 	gone   string // and what to do about it
 
+	authorization string // header of that name; "" sends none
 }
 
 // download brings one file into the cache: it goes on where an earlier run

@@ -58,7 +58,7 @@ func (t *transfer) attempt(ctx context.Context) error {
 	timer := time.AfterFunc(stall, func() { cancel(fmt.Errorf("%w: nothing for %s", errStalled, stall)) })
 	defer timer.Stop()
 
-	resp, err := t.fetcher.get(ctx, t.item.url, have)
+	resp, err := t.fetcher.get(ctx, t.item.url, have, t.item.authorization)
 	if err != nil {
 		return cause(ctx, err)
 	}
@@ -69,13 +69,16 @@ func (t *transfer) attempt(ctx context.Context) error {
 	return t.receive(ctx, resp, func() { timer.Reset(stall) })
 }
 
-func (f *Fetcher) get(ctx context.Context, url string, from int64) (*http.Response, error) {
+func (f *Fetcher) get(ctx context.Context, url string, from int64, authorization string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("bad URL: %w", err)
 	}
 	req.Header.Set("User-Agent", "slipway-imagebuild")
 	req.Header.Set("Accept-Encoding", "identity") // ranges and digests are of the file itself
+	if authorization != "" {
+		req.Header.Set("Authorization", authorization)
+	}
 	if from > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}

@@ -41,6 +41,8 @@ func (f *Fetcher) pin(ctx context.Context, a *pin.Artifact) (err error) {
 		a.Digest, a.Size, err = f.Cache.Add(ctx, r)
 	case pin.KindFile:
 		a.Digest, a.Size, err = f.pinFile(ctx, a.Source)
+	case pin.KindImage:
+		a.Digest, a.Size, err = f.pinImage(ctx, a.Source)
 	}
 	return err
 }
@@ -83,7 +85,7 @@ func (f *Fetcher) pinOnce(ctx context.Context, url string) (digest.Digest, int64
 	defer cancel(nil)
 	timer := time.AfterFunc(f.Stall, func() { cancel(fmt.Errorf("%w: nothing for %s", errStalled, f.Stall)) })
 	defer timer.Stop()
-	resp, err := f.get(ctx, url, 0)
+	resp, err := f.get(ctx, url, 0, "")
 	if err != nil {
 		return digest.Digest{}, 0, cause(ctx, err)
 	}
