@@ -19,7 +19,7 @@ import (
 // How a child is told what to do.
 const (
 	envKubeconfig = "SLIPWAY_TEST_KUBECONFIG" // path
-	envValues     = "SLIPWAY_TEST_VALUES"     // JSON, further values for Cilium; with it, only its steps run
+	envValues     = "SLIPWAY_TEST_VALUES"     // JSON, further values for Cilium; with it, only the step with its release runs
 	envBlock      = "SLIPWAY_TEST_BLOCK"      // stop for ever after the first step that did something
 	envFlux       = "SLIPWAY_TEST_FLUX"       // path of Flux's manifests, built
 )
@@ -39,7 +39,7 @@ func TestChild(t *testing.T) {
 	r.values = values(t, os.Getenv(envValues))
 	steps := r.steps(t)
 	if os.Getenv(envValues) != "" {
-		steps = steps[:3]
+		steps = r.helm(t)
 	}
 	runner := sequence.Runner{Now: time.Now, On: func(e sequence.Event) {
 		fmt.Printf("%s %s: %s\n", e.Kind, e.Layer, e.Step)
@@ -47,9 +47,22 @@ func TestChild(t *testing.T) {
 			select {}
 		}
 	}}
+	began := time.Now()
 	_, err = runner.Run(t.Context(), steps)
 	must(t, err)
-	fmt.Println("all steps are done")
+	fmt.Printf("all steps are done %d %d %d\n", r.client.Requests(), peak(t), time.Since(began).Milliseconds())
+}
+
+// cost is what a run took.
+type cost struct {
+	requests, peak, milliseconds int64 // peak in bytes
+}
+
+func costs(t *testing.T, line string) (c cost) {
+	t.Helper()
+	_, err := fmt.Sscanf(line, "all steps are done %d %d %d", &c.requests, &c.peak, &c.milliseconds)
+	must(t, err)
+	return c
 }
 
 func values(t testing.TB, text string) (v map[string]any) {

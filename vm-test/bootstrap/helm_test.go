@@ -13,7 +13,7 @@ import (
 	"github.com/slipway/slipway/vm-test/controlplane"
 )
 
-// onlyCilium has a child run Cilium's steps, with no further values.
+// onlyCilium has a child run the step with Cilium's release, with no further values.
 const onlyCilium = envValues + "={}"
 
 // debug is a change of values.
@@ -52,7 +52,7 @@ func (s *suite) killedInsideHelm(t *testing.T) {
 	p := controlplane.Start(t, controlplane.Options{})
 	r := newRig(t, s.parts, p.KubeconfigBytes())
 	g := newGate(t, p)
-	release := r.steps(t)[:3]
+	r.mustRun(t, r.steps(t)[:1]) // the definitions, which are nothing of Helm's
 	for _, c := range []struct {
 		name string
 		stop func(write) bool
@@ -64,20 +64,30 @@ func (s *suite) killedInsideHelm(t *testing.T) {
 		t.Run("install "+c.name, func(t *testing.T) {
 			s.killed(t, g, c.stop, onlyCilium)
 			r.pending(t, "pending-install")
-			if plan := strings.Join(r.plan(t, release), "\n"); !strings.Contains(plan, "revision 1 is pending-install since") {
+			if plan := strings.Join(r.plan(t, r.helm(t)), "\n"); !strings.Contains(plan, "revision 1 is pending-install since") {
 				t.Errorf("the plan says %q", plan)
 			}
-			r.finish(t, release)
+			r.finish(t, r.helm(t))
 			r.wipe(t, p)
 		})
 	}
+	t.Run("cancelled", func(t *testing.T) {
+		s.cancelled(t, r, g)
+		r.wipe(t, p)
+	})
 	t.Run("upgrade", func(t *testing.T) { s.killedUpgrades(t, r, g) })
+}
+
+// helm is the step with Cilium's release.
+func (r *rig) helm(t testing.TB) []sequence.Step {
+	t.Helper()
+	return r.steps(t)[1:2]
 }
 
 // killedUpgrades kills run after run in the middle of an upgrade, of the repair, and
 // of the upgrade after it.
 func (s *suite) killedUpgrades(t *testing.T, r *rig, g *gate) {
-	r.mustRun(t, r.steps(t)[:3])
+	r.mustRun(t, r.helm(t))
 	s.killed(t, g, firstObject(), debug)
 	r.pending(t, "pending-upgrade")
 	closed := s.killed(t, g, func(w write) bool { return w.n == 2 }, debug)
@@ -92,7 +102,7 @@ func (s *suite) killedUpgrades(t *testing.T, r *rig, g *gate) {
 
 	r.values = values(t, `{"debug":{"enabled":true}}`)
 	defer func() { r.values = nil }()
-	r.finish(t, r.steps(t)[:3])
+	r.finish(t, r.helm(t))
 	config, err := r.client.Get(t.Context(), object.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "kube-system", Name: "cilium-config"})
 	must(t, err)
 	if object.Text(config, "data", "debug") != "true" {

@@ -23,6 +23,7 @@ func TestInstall(t *testing.T) {
 	if !t.Run("twice", s.twice) {
 		t.Fatal("the others compare with it")
 	}
+	t.Run("what pods would tell", s.ready)
 	t.Run("killed between steps", s.killedBetweenSteps)
 	t.Run("killed inside steps", s.killedInsideSteps)
 	t.Run("killed inside of Helm", s.killedInsideHelm)

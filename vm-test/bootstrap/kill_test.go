@@ -21,7 +21,8 @@ func (s *suite) killedBetweenSteps(t *testing.T) {
 	for {
 		c := s.start(t, p.KubeconfigBytes(), envBlock+"=1")
 		line := c.await(t, "done ", "all steps are done")
-		if line == "all steps are done" {
+		if strings.HasPrefix(line, "all") {
+			s.cheap(t, r, costs(t, line))
 			break
 		}
 		c.kill()
@@ -32,6 +33,19 @@ func (s *suite) killedBetweenSteps(t *testing.T) {
 		t.Errorf("killed %d times; an undisturbed run does %d steps", n, s.steps)
 	}
 	s.converged(t, r)
+}
+
+// cheap checks what a run with nothing to do costs in a process of its own.
+func (s *suite) cheap(t *testing.T, r *rig, c cost) {
+	t.Helper()
+	objects := int64(r.owned(t))
+	t.Logf("a run with nothing to do: %d objects, %d requests, at most %d MiB", objects, c.requests, c.peak>>20)
+	if c.requests > 3*objects {
+		t.Errorf("%d requests for %d objects, more than 3 each", c.requests, objects)
+	}
+	if c.peak > 300<<20 {
+		t.Errorf("it used %d MiB, more than 300", c.peak>>20)
+	}
 }
 
 // A run that is killed with every fifteenth write in flight, inside of steps and of
@@ -68,7 +82,7 @@ func (s *suite) ends(t *testing.T, c *child, g *gate) bool {
 			t.Logf("killed at %s", w)
 			return false
 		case line, ok := <-c.lines:
-			if line == "all steps are done" {
+			if strings.HasPrefix(line, "all steps are done") {
 				return true
 			}
 			c.said.WriteString(line + "\n")

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -179,4 +180,18 @@ func concat(t testing.TB, dir, sub string) []byte {
 		t.Fatalf("%s/%s has no files", dir, sub)
 	}
 	return bytes.Join(slices.Clip(out), []byte("\n---\n"))
+}
+
+// pack is a tar of files.
+func pack(t testing.TB, files map[string][]byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		must(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}))
+		_, err := w.Write(files[name])
+		must(t, err)
+	}
+	must(t, w.Close())
+	return out.Bytes()
 }

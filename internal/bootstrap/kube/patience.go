@@ -16,8 +16,8 @@ import (
 )
 
 // tries is how often a request is sent to a server that cannot take it: an API
-// server that restarts because its node joins is back within this many seconds.
-const tries = 10
+// server that restarts because its node joins is back within as many seconds.
+const tries = 30
 
 // try sends a request until the server has answered it. All requests here are read
 // or applied, so that sending one again does no harm.
