@@ -31,6 +31,9 @@ func newRoot(host usb.Host) *cobra.Command {
 disk image and one cloud-init seed for each node. It needs no root, no loop
 devices, no mounts and no containers.
 
+Results go to stdout, everything else to stderr; with -o json a command that fails
+before it has a result leaves stdout empty.
+
 Exit codes: 0 done, 1 failed, 2 bad usage or bad profile, 3 refused to protect
 data, 4 timed out.`,
 		Version: cli.Version(),

@@ -24,6 +24,9 @@ network-boots is sent to its own disk.
 One pxed serves; the other commands talk to it over its unix socket, or with
 --server and --token-file from another machine.
 
+Results go to stdout, everything else to stderr; with -o json a command that fails
+before it has a result leaves stdout empty.
+
 Exit codes: 0 done, 1 failed, 2 bad usage or bad profile, 3 refused to protect
 data, 4 timed out.`,
 		Example: `  pxed serve -p profiles/lab.yaml --image out/lab -i eth1

@@ -165,3 +165,22 @@ func TestHandover(t *testing.T) {
 	holds(t, members[2], 2)
 	holds(t, open(t, options[0]), 2)
 }
+
+// A ledger becomes smaller down to one member, and goes on being written.
+func TestShrink(t *testing.T) {
+	members, options := three(t)
+	store(t, members[0], 1)
+	for i := 2; i > 0; i-- {
+		if err := members[i].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := members[0].Remove(t.Context(), options[i].Address); err != nil {
+			t.Fatal(err)
+		}
+		store(t, members[0], 4-i)
+	}
+	if left, err := members[0].Members(t.Context()); err != nil || len(left) != 1 || !left[0].Self {
+		t.Errorf("%+v, %v", left, err)
+	}
+	holds(t, members[0], 3)
+}
