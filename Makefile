@@ -48,7 +48,7 @@ test: ## run every test: packages, image, boot
 netboot-test: build image ## netboot and install virtual machines in every supported way
 	@scripts/deps test
 	@scripts/metal-image
-	@SLIPWAY_NETBOOT=full $(GO) test -count=1 -p 1 -timeout 80m -v ./vm-test/firmware ./vm-test/netboot
+	@SLIPWAY_NETBOOT=full $(GO) test -count=1 -p 1 -timeout 80m -v ./vm-test/firmware ./vm-test/netboot ./vm-test/stick
 
 # An aim that is missed does not keep the rest from being measured.
 .PHONY: bench
