@@ -67,10 +67,14 @@ type Disks interface {
 type Refused struct{ Reasons []string }
 
 func (r *Refused) Error() string {
-	if len(r.Reasons) == 1 {
+	switch more := len(r.Reasons) - 1; more {
+	case 0:
 		return r.Reasons[0]
+	case 1:
+		return r.Reasons[0] + " (and another reason)"
+	default:
+		return fmt.Sprintf("%s (and %d more reasons)", r.Reasons[0], more)
 	}
-	return fmt.Sprintf("%s (and %d more reasons)", r.Reasons[0], len(r.Reasons)-1)
 }
 
 func refuse(format string, args ...any) error {
