@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +138,7 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 		return pxed.Options{}, err
 	}
 	o := pxed.Options{
-		Cluster: p.Cluster, Image: f.image, Interfaces: distinct(f.interfaces), HTTP: f.http, Socket: f.socket,
+		Cluster: p.Cluster, Image: f.image, Interfaces: f.interfaces, HTTP: f.http, Socket: f.socket,
 		Mode: pxe.Mode(f.mode), Force: f.force, Local: httpd.LocalBoot(f.bios), Discover: f.discover, Progress: progress.Nop{},
 	}
 	if o.Image == "" {
@@ -172,17 +171,6 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 	}
 	o.Key, err = readKey(f.key)
 	return o, err
-}
-
-// distinct leaves out what was named before.
-func distinct(names []string) []string {
-	var out []string
-	for _, n := range names {
-		if !slices.Contains(out, n) {
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // baseURLs are http://HOST:PORT, as kernel arguments take them.

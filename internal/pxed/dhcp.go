@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/slipway/slipway/internal/cluster"
@@ -24,7 +25,10 @@ type network struct {
 
 func networks(o Options) ([]network, error) {
 	var out []network
-	for _, name := range o.Interfaces {
+	for i, name := range o.Interfaces {
+		if slices.Contains(o.Interfaces[:i], name) {
+			continue // named twice, served once
+		}
 		prefix, err := listen.Address(name)
 		if err != nil {
 			return nil, exit.With(exit.Usage, err)

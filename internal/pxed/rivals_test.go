@@ -65,7 +65,7 @@ func TestSecondDHCPServer(t *testing.T) {
 		t.Fatalf("%v, %v", up, err)
 	}
 	o := options(t)
-	o.Interfaces, o.Mode = []string{bridge}, pxe.ModeDHCP
+	o.Interfaces, o.Mode = []string{bridge, bridge}, pxe.ModeDHCP // it is served once
 	o.Started = func([]netip.AddrPort) { t.Error("it serves") }
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
