@@ -82,13 +82,13 @@ func writeInstaller(cmd *cobra.Command, host usb.Host, dir string, f usbFlags, o
 		return err
 	}
 	defer s.Close()
+	if f.installer.out == "" && s.Index().Substrate == "vm" {
+		err := errors.New("the build is for virtual machines: its kernel has no drivers for USB, and would not find the stick that it was started from")
+		return exit.With(exit.Usage, diag.WithHint(err, "build it with substrate: metal; or write a file (-O) and give it to the virtual machine as a virtio disk"))
+	}
 	s.Describe(cmd.ErrOrStderr())
 	if f.installer.out != "" {
 		return saveInstaller(cmd, s, f.installer, output)
-	}
-	if s.Index().Substrate == "vm" {
-		err := errors.New("the build is for virtual machines: its kernel has no drivers for USB, and would not find the stick that it was started from")
-		return exit.With(exit.Usage, diag.WithHint(err, "build it with substrate: metal; or write a file (-O) and give it to the virtual machine as a virtio disk"))
 	}
 	device, err := writeStick(cmd, host, s, f)
 	if err != nil {
