@@ -2,15 +2,13 @@ package bootstrap
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 
-	"github.com/slipway/slipway/internal/bootstrap/facts"
+	"github.com/slipway/slipway/internal/bootstrap/disks"
 	"github.com/slipway/slipway/internal/bootstrap/k3s"
-	"github.com/slipway/slipway/internal/bootstrap/longhorn"
 	"github.com/slipway/slipway/internal/bootstrap/preflight"
+	"github.com/slipway/slipway/internal/bootstrap/vip"
 	"github.com/slipway/slipway/internal/secrets"
 	"github.com/slipway/slipway/internal/sequence"
 )
@@ -26,9 +24,12 @@ func (s *Session) outside(_ context.Context, p *Payload, r *reader) ([]sequence.
 		Cluster: s.Cluster, Survey: s.survey, Recorded: s.recorded, Etcd: s.members, WithoutTimeServer: s.login.WithoutTimeServer,
 	})}
 	steps = append(steps, s.repository(p, r)...)
-	steps = append(steps, longhorn.Mounted(s.Cluster, disks{s})...)
+	steps = append(steps, disks.Steps(s.Cluster, func(name string) disks.Node { return s.hosts[name] }, s.survey)...)
 	servers := s.k3s(r)
 	steps = append(steps, k3s.Steps(servers)...)
+	steps = append(steps, vip.Steps(vip.Options{
+		Cluster: s.Cluster, Node: func(name string) vip.Node { return s.hosts[name] }, Survey: s.survey, Pause: pause,
+	})...)
 	return append(steps, k3s.Kubeconfig(servers, filepath.Join(s.State, kubeconfigName), s.Now)), nil
 }
 
@@ -44,24 +45,4 @@ func (s *Session) k3s(r *reader) k3s.Options {
 			return r.secrets.Need(secrets.Token)
 		},
 	}
-}
-
-// disks speaks with nodes about their data disks.
-type disks struct{ s *Session }
-
-func (d disks) Data(ctx context.Context, node string) ([]facts.Mount, error) {
-	seen := d.s.survey.Ask(ctx, node)[0]
-	return seen.Facts.Data, seen.Err
-}
-
-func (d disks) Take(ctx context.Context, node string, w facts.Wanted) error {
-	order, err := json.Marshal(w)
-	if err != nil {
-		return err
-	}
-	defer d.s.survey.Forget(node)
-	if _, err := d.s.hosts[node].Run(ctx, "slipway-node data make -o json", order); err != nil {
-		return fmt.Errorf("%s cannot take its data disks: %w", node, err)
-	}
-	return nil
 }

@@ -33,11 +33,12 @@ const (
 // Session holds the drivers of one command. They connect when they are first used.
 type Session struct {
 	Settings
-	Redactor *secrets.Redactor
-	hosts    map[string]*ssh.Host
-	survey   *survey.Survey
-	login    Login
-	record   Record
+	Redactor  *secrets.Redactor
+	hosts     map[string]*ssh.Host
+	survey    *survey.Survey
+	login     Login
+	addresses map[string]string // host:port by node
+	record    Record
 
 	mu     sync.Mutex // over what is opened when it is needed
 	kube   *kube.Client
@@ -55,7 +56,7 @@ type Login struct {
 
 // Start makes the drivers; nothing is sent yet.
 func Start(s Settings, l Login, r Record) (*Session, error) {
-	out := &Session{Settings: s, Redactor: &secrets.Redactor{}, hosts: map[string]*ssh.Host{}, login: l, record: r}
+	out := &Session{Settings: s, Redactor: &secrets.Redactor{}, hosts: map[string]*ssh.Host{}, addresses: map[string]string{}, login: l, record: r}
 	nodes := map[string]survey.Node{}
 	keys, err := ssh.Open(s.Getenv("SSH_AUTH_SOCK"), l.Files, ssh.DefaultFiles(s.Home))
 	if err != nil {
@@ -67,8 +68,9 @@ func Start(s Settings, l Login, r Record) (*Session, error) {
 			return nil, err
 		}
 		user := s.Cluster.Access.Users[0]
+		out.addresses[n.Name] = address(n, l)
 		out.hosts[n.Name] = ssh.New(ssh.Options{
-			Node: n.Name, Address: address(n, l), User: user.Name, Authorized: user.Keys,
+			Node: n.Name, Address: out.addresses[n.Name], User: user.Name, Authorized: user.Keys,
 			HostKeys: hostkey.Choose(nil, l.HostKeys[n.Name], trusted), Login: keys, Redact: out.Redactor.Text,
 		})
 		nodes[n.Name] = out.hosts[n.Name]
