@@ -129,6 +129,9 @@ func (s *Server) table(ctx context.Context, i Interface) (*lease.Table, error) {
 
 // Serve answers until ctx ends, or until an interface goes away, which is an
 // error. Requests that are being answered then are finished.
+//
+// Each port has one reader. Several would take the packets of a burst from each
+// other, and an answer would cost half as much again.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.close()
 	serving, stop := context.WithCancelCause(ctx)
@@ -137,13 +140,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	for _, l := range s.links {
 		l.log.Info("serving DHCP", "mode", l.Config.Mode, "address", l.Config.Server)
 		for i, conn := range l.conns {
-			for range readers {
-				running.Go(func() {
-					if err := l.read(serving, conn, l.ports[i]); err != nil {
-						stop(err)
-					}
-				})
-			}
+			running.Go(func() {
+				if err := l.read(serving, conn, l.ports[i]); err != nil {
+					stop(err)
+				}
+			})
 		}
 	}
 	running.Wait()
@@ -152,11 +153,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	return context.Cause(serving)
 }
-
-// readers is how many bursts of one port are decided at the same time: one that
-// waits for a verdict does not hold up the next. More of them cost more than they
-// bring: they take the packets from each other.
-const readers = 2
 
 // closePorts ends the readers.
 func (s *Server) closePorts() {
