@@ -21,7 +21,7 @@ func BenchmarkRender(b *testing.B) {
 	p := load(b)
 	r := &rig{parts: p}
 	for b.Loop() {
-		if _, err := chart.Render(r.release(nil), chart.Caps{Kubernetes: p.kubernetes}); err != nil {
+		if _, err := chart.Render(r.release(nil), chart.Caps{Kubernetes: kubernetes}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,7 +21,7 @@ const (
 	envKubeconfig = "SLIPWAY_TEST_KUBECONFIG" // path
 	envValues     = "SLIPWAY_TEST_VALUES"     // JSON, further values for Cilium; with it, only the step with its release runs
 	envBlock      = "SLIPWAY_TEST_BLOCK"      // stop for ever after the first step that did something
-	envFlux       = "SLIPWAY_TEST_FLUX"       // path of Flux's manifests, built
+	envBundle     = "SLIPWAY_TEST_BUNDLE"     // directory of the bundle
 )
 
 // patience bounds every wait for a child. The machine may be busy.
@@ -85,12 +85,9 @@ func (s *suite) start(t *testing.T, kubeconfig []byte, env ...string) *child {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.WriteFile(dir+"/kubeconfig", kubeconfig, 0o600))
-	built, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": s.parts.flux})
-	must(t, err)
-	must(t, os.WriteFile(dir+"/flux", built, 0o600))
 	c := &child{lines: make(chan string, 1000)}
 	c.cmd = exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v", "-test.count=1")
-	c.cmd.Env = append(os.Environ(), append(env, envKubeconfig+"="+dir+"/kubeconfig", envFlux+"="+dir+"/flux")...)
+	c.cmd.Env = append(os.Environ(), append(env, envKubeconfig+"="+dir+"/kubeconfig", envBundle+"="+s.parts.dir)...)
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := c.cmd.StdoutPipe()
 	must(t, err)

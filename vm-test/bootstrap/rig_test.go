@@ -46,7 +46,7 @@ func (r *rig) manifest(objects []map[string]any) kube.Manifest {
 func (r *rig) release(more map[string]any) chart.Release {
 	values := ciliumvalues.Values(r.cluster)
 	maps.Copy(values, more)
-	return chart.Release{Name: ciliumvalues.Release, Namespace: ciliumvalues.Namespace, Archive: r.chart, Digest: r.digest, Values: values}
+	return chart.Release{Name: ciliumvalues.Release, Namespace: ciliumvalues.Namespace, Archive: r.chart, Digest: r.digest(), Values: values}
 }
 
 func (r *rig) network() cilium.Network {

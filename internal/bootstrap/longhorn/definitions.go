@@ -1,30 +1,11 @@
 package longhorn
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 
 	"github.com/slipway/slipway/internal/payload/longhornvalues"
 	"github.com/slipway/slipway/internal/payload/object"
 )
-
-// Plain makes YAML of the definitions as Longhorn's module has them: as a template of
-// its chart, in which the chart's labels and namespace are still to be filled in.
-// YAML without such places comes back as it is; any other place is an error.
-func Plain(text []byte) ([]byte, error) {
-	for place, content := range map[string]string{
-		`{{- include "longhorn.labels" . | nindent 4 }}`: "",
-		`{{ include "release_namespace" . }}`:            Namespace,
-	} {
-		text = bytes.ReplaceAll(text, []byte(place), []byte(content))
-	}
-	if at := bytes.Index(text, []byte("{{")); at >= 0 {
-		line := bytes.Count(text[:at], []byte("\n")) + 1
-		return nil, fmt.Errorf("line %d of Longhorn's definitions has a place that only its chart can fill in", line)
-	}
-	return text, nil
-}
 
 // Adoptable are the definitions marked as Helm marks what it owns. When a later build
 // has the chart, its release takes them over; without the marks Helm refuses to touch

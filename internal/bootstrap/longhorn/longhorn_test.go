@@ -128,20 +128,6 @@ func TestValuesThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
-	text := "  labels: {{- include \"longhorn.labels\" . | nindent 4 }}\n    longhorn-manager: \"\"\n  namespace: {{ include \"release_namespace\" . }}\n"
-	plain, err := Plain([]byte(text))
-	if want := "  labels: \n    longhorn-manager: \"\"\n  namespace: longhorn-system\n"; err != nil || string(plain) != want {
-		t.Errorf("%q, %v", plain, err)
-	}
-	if _, err := Plain([]byte(text + "{{ .Values.secret }}\n")); err == nil || !strings.Contains(err.Error(), "line 4") {
-		t.Errorf("an unknown place: %v", err)
-	}
-	if same, err := Plain(plain); err != nil || string(same) != string(plain) {
-		t.Errorf("plain text came back as %q, %v", same, err)
-	}
-}
-
 func TestAdoptable(t *testing.T) {
 	given := []map[string]any{{"kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "a", "labels": map[string]any{"kept": "yes"}}}}
 	got := Adoptable(given)[0]
