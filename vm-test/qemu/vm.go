@@ -147,6 +147,9 @@ func (v *VM) complaint() string {
 	return "\nqemu said: " + string(text)
 }
 
+// SSHAddress is the first forwarded SSH port, host:port.
+func (v *VM) SSHAddress() string { return v.ssh[0] }
+
 // Exited is closed when the machine is off.
 func (v *VM) Exited() <-chan struct{} { return v.exited }
 

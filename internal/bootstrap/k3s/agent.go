@@ -22,7 +22,7 @@ func joined(o Options, name string) sequence.Step {
 			return changes, nil
 		},
 		func(ctx context.Context, s standing, tell sequence.Tell) error {
-			defer o.Survey.Forget(name)
+			defer o.changed(name)
 			if err := o.write(ctx, name, s.unequal.files, tell); err != nil {
 				return err
 			}

@@ -62,6 +62,8 @@ type Options struct {
 	Pause func(context.Context) error // between two looks at something that is awaited
 	// Born, if there is one, is told of a new cluster as soon as its first server votes.
 	Born func(ctx context.Context, via string) error
+
+	last *view // what was seen last, until something is done; shared by the steps
 }
 
 // Steps are the steps, in order:
@@ -74,6 +76,7 @@ type Options struct {
 //   - then the right to start a cluster is taken out of the configuration that had it;
 //   - then the agents, which need a server.
 func Steps(o Options) []sequence.Step {
+	o.last = &view{}
 	steps := []sequence.Step{decided(o)}
 	for _, n := range o.Cluster.Servers() {
 		steps = append(steps, votes(o, n.Name))
@@ -99,8 +102,27 @@ type view struct {
 }
 
 // look asks every node, whichever the step is about: one that is silent may hold a
-// cluster.
+// cluster. As long as no step does anything, they are asked once.
 func (o Options) look(ctx context.Context) (view, error) {
+	if o.last != nil && o.last.seen != nil {
+		return *o.last, nil
+	}
+	v, err := o.see(ctx)
+	if err == nil && o.last != nil {
+		*o.last = v
+	}
+	return v, err
+}
+
+// changed is called by a step that has done something on a node.
+func (o Options) changed(name string) {
+	o.Survey.Forget(name)
+	if o.last != nil {
+		*o.last = view{}
+	}
+}
+
+func (o Options) see(ctx context.Context) (view, error) {
 	var names []string
 	for _, n := range o.Cluster.Nodes {
 		names = append(names, n.Name)

@@ -56,7 +56,7 @@ func TestNothingToDo(t *testing.T) {
 	if _, err := w.run(); err != nil {
 		t.Fatal(err)
 	}
-	w.order = nil
+	w.order, w.surveys = nil, 0
 	events, err := w.run()
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +70,9 @@ func TestNothingToDo(t *testing.T) {
 		if strings.HasPrefix(op, "put") || strings.HasPrefix(op, "start") {
 			t.Errorf("the second run: %s", op)
 		}
+	}
+	if w.surveys != 1 || len(w.order) > 3*4 {
+		t.Errorf("%d surveys and %d questions, where nothing had to be done: %q", w.surveys, len(w.order), w.order)
 	}
 }
 

@@ -54,11 +54,25 @@ func Kubeconfig(o Options, path string, now func() time.Time) sequence.Step {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return fmt.Errorf("kubeconfig: %w", err)
 			}
-			if err := renameio.WriteFile(path, out, 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
-				return fmt.Errorf("kubeconfig: %w", err)
-			}
-			return nil
+			return private(path, out)
 		})
+}
+
+// private writes a file that only its owner can read, whatever was there before:
+// renameio.WriteFile would take over the permissions of an older one.
+func private(path string, data []byte) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	defer f.Cleanup()
+	if _, err := f.Write(data); err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("kubeconfig: %w", err)
+	}
+	return nil
 }
 
 // stale says why the file must be made anew, or "".

@@ -64,13 +64,17 @@ func TestKubeconfig(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	for name, spoil := range map[string]func(){
-		"others can read it": func() { os.Chmod(path, 0o644) },
-		"it is of another cluster": func() {
+	// The second spoils on top of the first: what is made anew is private again.
+	for _, c := range []struct {
+		name  string
+		spoil func()
+	}{
+		{"others can read it", func() { os.Chmod(path, 0o644) }},
+		{"it is of another cluster", func() {
 			for _, f := range w.nodes {
 				f.k.CA = digest.Of([]byte("another"))
 			}
-		},
+		}},
 	} {
 		for _, f := range w.nodes {
 			f.k.CA = ca
@@ -78,10 +82,10 @@ func TestKubeconfig(t *testing.T) {
 		if _, err := r.Run(t.Context(), []sequence.Step{step}); err != nil {
 			t.Fatal(err)
 		}
-		spoil()
+		c.spoil()
 		changes, err := step.Observe(t.Context())
-		if err != nil || len(changes) != 1 || changes[0].Why != name {
-			t.Errorf("%s: %v, %v", name, changes, err)
+		if err != nil || len(changes) != 1 || changes[0].Why != c.name {
+			t.Errorf("%s: %v, %v", c.name, changes, err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func votes(o Options, name string) sequence.Step {
 		func(ctx context.Context) (standing, error) { return o.stand(ctx, name) },
 		func(s standing) ([]sequence.Change, error) { return planServer(s, name) },
 		func(ctx context.Context, s standing, tell sequence.Tell) error {
-			defer o.Survey.Forget(name)
+			defer o.changed(name)
 			return o.startServer(ctx, s, name, tell)
 		})
 }
@@ -148,7 +148,7 @@ func disarmed(o Options, name string) sequence.Step {
 			return []sequence.Change{disarming}, nil
 		},
 		func(ctx context.Context, v view, _ sequence.Tell) error {
-			defer o.Survey.Forget(name)
+			defer o.changed(name)
 			config, err := k3sconf.Render(v.cluster, v.node(name), v.join(name))
 			if err != nil {
 				return err

@@ -38,6 +38,7 @@ type world struct {
 
 	ops, cutAt int // the cutAt-th command or file is the last thing that happens; 0 is never
 	order      []string
+	surveys    int
 }
 
 // fake is one node.
@@ -94,6 +95,7 @@ func (w *world) options() Options {
 // Ask implements Survey, and always anew.
 func (w *world) Ask(_ context.Context, names ...string) []facts.Seen {
 	var out []facts.Seen
+	w.surveys++
 	for _, name := range names {
 		f := w.nodes[name]
 		s := facts.Seen{Node: name, Facts: facts.Facts{Node: name, K3s: f.k}, DropIns: map[string][]byte{}}

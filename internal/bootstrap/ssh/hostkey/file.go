@@ -113,10 +113,24 @@ func trust(path, node, address string, keys []string, replace bool) error {
 	for _, key := range sorted(parsed) {
 		fmt.Fprintf(&out, "%s,%s %s\n", node, knownhosts.Normalize(address), line(key))
 	}
-	if err := renameio.WriteFile(path, []byte(out.String()), 0o600, renameio.WithStaticPermissions(0o600)); err != nil {
+	if err := private(path, []byte(out.String())); err != nil {
 		return fmt.Errorf("writing trusted host keys: %w", err)
 	}
 	return nil
+}
+
+// private writes a file that only its owner can change or read, whatever was there
+// before: renameio.WriteFile would take over the permissions of an older one.
+func private(path string, data []byte) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return err
+	}
+	defer f.Cleanup()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.CloseAtomicallyReplace()
 }
 
 // locked runs do while no other process changes the file. The lock dies with us.

@@ -95,8 +95,14 @@ func TestTrustAgain(t *testing.T) {
 	if exit.Of(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "--replace") {
 		t.Errorf("another key: %v", err)
 	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	if err := Trust(path, "n1", "10.0.2.99:22", []string{b}, true); err != nil {
 		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others may write it: %v, %v", info.Mode(), err)
 	}
 	one, _ := Read(path, "n1")
 	two, _ := Read(path, "n2")
