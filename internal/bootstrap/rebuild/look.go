@@ -78,15 +78,15 @@ func (r *rebuild) fresh(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if rec.Step(stepInstalled).State == stateDone {
-		r.installed = true
-		return true, nil
+	_, since, armed := noted(rec.Step(stepArmed).Note)
+	if r.installed = rec.Step(stepInstalled).State == stateDone; r.installed || !armed {
+		return r.installed, nil
 	}
 	m, err := r.Machines.Machine(ctx, r.Node.Name)
 	if err != nil {
 		return false, fmt.Errorf("asking pxed about the machine of %s: %w", r.Node.Name, err)
 	}
-	r.installed = m.Done(r.Run)
+	r.installed = m.Done(since)
 	return r.installed, nil
 }
 
@@ -114,7 +114,7 @@ func (r *rebuild) safe() sequence.Step {
 // Steps of the run's record that are looked at again, and their states.
 const (
 	stepCluster   = "cluster"   // its note says which cluster this is
-	stepArmed     = "armed"     // its note is the last arming
+	stepArmed     = "armed"     // its note is the last arming, and what was installed before it; see noted
 	stepInstalled = "installed" // done when the receipt has come
 	stateDone     = "done"
 )

@@ -8,19 +8,9 @@ import (
 
 	"github.com/slipway/slipway/internal/bootstrap/verdict"
 	"github.com/slipway/slipway/internal/cluster"
-	"github.com/slipway/slipway/internal/machine"
 	"github.com/slipway/slipway/internal/machine/life"
 	"github.com/slipway/slipway/internal/sequence"
 )
-
-// Order is how a machine is imaged.
-type Order struct {
-	ID        string           // of the arming
-	Valid     time.Duration    // how long the machine may take to come
-	Overwrite []string         // serials or WWNs of disks whose foreign content may be destroyed
-	Sanitize  machine.Sanitize // of the system disk
-	Data      cluster.Policy   // of all data disks, in place of the profile's; may be empty
-}
 
 // arming is what the step that arms has seen.
 type arming struct {
@@ -39,7 +29,8 @@ func (r *rebuild) armed() sequence.Step {
 		if a.machine, err = r.Machines.Machine(ctx, r.Node.Name); err != nil {
 			return a, err
 		}
-		a.id, a.alive = a.machine.Next(r.Run, rec.Step(stepArmed).Note)
+		last, _, _ := noted(rec.Step(stepArmed).Note)
+		a.id, a.alive = a.machine.Next(r.Run, last)
 		return a, nil
 	})
 	return sequence.Of(r.step("its machine may be imaged, once", armTime), observe, func(a arming) ([]sequence.Change, error) {
@@ -82,13 +73,25 @@ func (r *rebuild) arm(ctx context.Context, a arming, tell sequence.Tell) error {
 	}
 	// Written down first: an arming that nobody remembers would be repeated under the
 	// same name when it has failed, and do nothing.
-	if err := r.Journal.Note(ctx, stepArmed, "doing", a.id); err != nil {
+	if err := r.Journal.Note(ctx, stepArmed, "doing", note(a.id, a.machine.Installed)); err != nil {
 		return err
 	}
 	tell("for pxed to arm the machine of " + r.Node.Name)
 	order := r.Order
 	order.ID = a.id
 	return r.Machines.Arm(ctx, r.Node.Name, order)
+}
+
+// note is an arming and when the machine was installed before it, by pxed's clock:
+// an install after that is the one that is waited for.
+func note(id string, before time.Time) string {
+	return id + " after " + before.UTC().Format(time.RFC3339Nano)
+}
+
+func noted(text string) (id string, before time.Time, ok bool) {
+	id, at, ok := strings.Cut(text, " after ")
+	before, err := time.Parse(time.RFC3339Nano, at)
+	return id, before, ok && err == nil
 }
 
 // imaged waits for the receipt. A machine that still runs the old system is started
@@ -113,25 +116,40 @@ func (r *rebuild) imaged() sequence.Step {
 func (r *rebuild) awaitReceipt(ctx context.Context, tell sequence.Tell) error {
 	called := false
 	for {
-		m, err := r.Machines.Machine(ctx, r.Node.Name)
-		switch {
-		case err != nil:
-			tell(err.Error())
-		case m.Done(r.Run):
-			r.installed = true
+		if fresh, err := r.fresh(ctx); fresh {
 			return r.Journal.Note(ctx, stepInstalled, stateDone, "")
-		case !m.Live:
-			return no(firstOf(m.Hint, "mend that, then give the same command again: it arms the machine anew"),
-				"the machine of %s was not imaged: %s", r.Node.Name, firstOf(m.Why, "its arming has ended ("+string(m.End)+")"))
-		case m.State == life.StateImaging:
-			tell(fmt.Sprintf("for the install of %s: %s", r.Node.Name, firstOf(m.Progress, "it has fetched its ticket")))
-		default:
-			tell(r.call(ctx, &called))
+		} else if err != nil {
+			tell(err.Error())
+		} else if words, err := r.coming(ctx, &called); err != nil {
+			return err
+		} else {
+			tell(words)
 		}
 		if err := r.Pause(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// coming says where the machine is, and ends the wait when it will not come.
+func (r *rebuild) coming(ctx context.Context, called *bool) (string, error) {
+	m, err := r.Machines.Machine(ctx, r.Node.Name)
+	switch {
+	case err != nil:
+		return err.Error(), nil
+	case m.State == life.StateInstalled && m.End == life.EndUsed: // since the last look
+		return "for pxed to write the receipt down", nil
+	case !m.Live:
+		return "", no(firstOf(m.Hint, "mend that, then give the same command again: it arms the machine anew"),
+			"the machine of %s was not imaged: %s", r.Node.Name, firstOf(m.Why, "its arming has ended ("+string(m.End)+")"))
+	case m.State == life.StateImaging:
+		return fmt.Sprintf("for the install of %s: %s", r.Node.Name, firstOf(m.Said, "it has fetched its ticket")), nil
+	}
+	words := r.call(ctx, called)
+	if m.Said != "" {
+		words += "; " + m.Said
+	}
+	return words, nil
 }
 
 // call makes the machine boot, once, and says what it waits for.

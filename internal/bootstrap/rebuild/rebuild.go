@@ -68,7 +68,7 @@ type Snapshots interface {
 // Machines images machines. The same arming twice is one.
 type Machines interface {
 	Machine(ctx context.Context, node string) (verdict.Machine, error)
-	Arm(ctx context.Context, node string, o Order) error
+	Arm(ctx context.Context, node string, o verdict.Order) error
 	Wake(ctx context.Context, node string) error
 }
 
@@ -93,7 +93,7 @@ type Options struct {
 	Cluster cluster.Cluster // with an address for every node
 	Node    cluster.Node    // that is rebuilt
 	Drain   bool            // it may be alive: its pods are moved first
-	Order   Order           // how the machine is imaged; ID is given here
+	Order   verdict.Order   // how the machine is imaged; ID is given here
 	Run     string          // ID of the run
 
 	Reader    Reader

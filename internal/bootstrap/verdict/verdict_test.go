@@ -189,10 +189,11 @@ func TestArmings(t *testing.T) {
 			t.Errorf("%+v after %q: %s, %v", c.m, c.last, id, alive)
 		}
 	}
-	done := Machine{State: life.StateInstalled, End: life.EndUsed, Arming: "r.2"}
-	other := done
-	other.Arming = "by hand"
-	if !done.Done("r") || other.Done("r") || done.Done("") || (Machine{State: life.StateInstalled, Arming: "r.2"}).Done("r") {
-		t.Error("whose install it was is told wrongly")
+	at := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	done := Machine{State: life.StateInstalled, End: life.EndUsed, Installed: at}
+	failed := done
+	failed.End = life.EndFailed
+	if !done.Done(time.Time{}) || !done.Done(at.Add(-time.Second)) || done.Done(at) || failed.Done(time.Time{}) || (Machine{}).Done(time.Time{}) {
+		t.Error("whether it was installed is told wrongly")
 	}
 }
