@@ -270,6 +270,9 @@ func TestParseUnit(t *testing.T) {
 	if !u.skipped || u.restarts != 4 || u.result != "exit-code" || len(u.lines) != 2 {
 		t.Errorf("%+v", u)
 	}
+	if parseUnit("ActiveState=inactive\nConditionResult=no\nJob=77\n\n").skipped {
+		t.Error("a unit that is about to start was not passed over")
+	}
 	if parseUnit("ActiveState=active\nConditionResult=no\n\n").skipped {
 		t.Error("a unit that runs was not passed over")
 	}

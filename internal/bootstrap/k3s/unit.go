@@ -64,7 +64,7 @@ type unit struct {
 // ask looks at k3s's unit and its journal.
 func (o Options) ask(ctx context.Context, node string, j journal) (unit, error) {
 	out, err := o.Node(node).Run(ctx, fmt.Sprintf(
-		"systemctl show --property=ActiveState,Result,ConditionResult,NRestarts %[1]s; echo; journalctl --unit=%[1]s --since=@%[2]d --output=cat --no-pager --lines=400", j.unit, j.since), nil)
+		"systemctl show --property=ActiveState,Result,ConditionResult,NRestarts,Job %[1]s; echo; journalctl --unit=%[1]s --since=@%[2]d --output=cat --no-pager --lines=400", j.unit, j.since), nil)
 	if err != nil {
 		return unit{}, err
 	}
@@ -73,6 +73,7 @@ func (o Options) ask(ctx context.Context, node string, j journal) (unit, error) 
 
 // parseUnit reads properties, an empty line, and the journal.
 func parseUnit(text string) unit {
+	waits := false // a job for the unit has not run yet, and its conditions have not been looked at
 	properties, rest, _ := strings.Cut(text, "\n\n")
 	u := unit{lines: strings.Split(strings.TrimSpace(rest), "\n")}
 	for line := range strings.Lines(properties) {
@@ -84,11 +85,13 @@ func parseUnit(text string) unit {
 			u.result = value
 		case "ConditionResult":
 			u.skipped = value == "no"
+		case "Job":
+			waits = value != "" && value != "0"
 		case "NRestarts":
 			u.restarts, _ = strconv.Atoi(value)
 		}
 	}
-	u.skipped = u.skipped && u.active == "inactive"
+	u.skipped = u.skipped && u.active == "inactive" && !waits
 	return u
 }
 
