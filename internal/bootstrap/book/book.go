@@ -117,6 +117,18 @@ func (b *Book) Cluster(ctx context.Context, environment string) (identity.Cluste
 	return c, known(err)
 }
 
+// Known is the same, and nil when nothing was recorded.
+func (b *Book) Known(ctx context.Context, environment string) (*identity.Cluster, error) {
+	c, err := b.Cluster(ctx, environment)
+	if errors.Is(err, ErrUnknown) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
 // ForgetCluster drops the record of a cluster that is gone. ErrUnknown says that
 // another one is recorded.
 func (b *Book) ForgetCluster(ctx context.Context, environment string, ca digest.Digest) error {

@@ -135,7 +135,7 @@ func Drift(wanted []Wanted, nodes []Node) []Difference {
 			{"seed", n.InstanceID, w.InstanceID}, {"image", n.RootHash, w.RootHash}, {"k3s", n.K3s, w.K3s},
 		} {
 			if f.is != "" && f.want != "" && f.is != f.want {
-				out = append(out, Difference{n.Name, fmt.Sprintf("%s drift: it has %s, an install would give %s", f.what, short(f.is), short(f.want))})
+				out = append(out, Difference{What: n.Name, Why: fmt.Sprintf("%s drift: it has %s, an install would give %s", f.what, short(f.is), short(f.want))})
 			}
 		}
 	}

@@ -39,6 +39,8 @@ func other(recorded Cluster, format string, args ...any) error {
 type Difference struct {
 	What string
 	Why  string
+	// Passing: it changes while nobody does anything about it, as Flux goes on.
+	Passing bool
 }
 
 // Differences are what a record lacks or has wrong. When it was looked at is no
@@ -46,7 +48,7 @@ type Difference struct {
 func Differences(recorded, seen Cluster) []Difference {
 	var out []Difference
 	note := func(what, format string, args ...any) {
-		out = append(out, Difference{what, fmt.Sprintf(format, args...)})
+		out = append(out, Difference{What: what, Why: fmt.Sprintf(format, args...)})
 	}
 	if recorded.CA != seen.CA {
 		note("CA", "it is %s, recorded is %s", seen.CA.Short(), orNothing(recorded.CA.Short()))
@@ -62,9 +64,11 @@ func Differences(recorded, seen Cluster) []Difference {
 	out = append(out, nodes(recorded, seen)...)
 	if !slices.Equal(recorded.Releases, seen.Releases) {
 		note("Helm releases", "they are %s, recorded are %s", releases(seen), releases(recorded))
+		out[len(out)-1].Passing = true
 	}
 	if flux(recorded) != flux(seen) {
 		note("Flux", "it has %s, recorded is %s", orNothing(flux(seen)), orNothing(flux(recorded)))
+		out[len(out)-1].Passing = true
 	}
 	return out
 }
@@ -75,14 +79,14 @@ func nodes(recorded, seen Cluster) []Difference {
 		i := slices.IndexFunc(recorded.Nodes, func(r Node) bool { return r.Name == n.Name })
 		switch {
 		case i < 0:
-			out = append(out, Difference{"node " + n.Name, "is not recorded"})
+			out = append(out, Difference{What: "node " + n.Name, Why: "is not recorded"})
 		case !reflect.DeepEqual(filled(n, recorded.Nodes[i]), recorded.Nodes[i]):
-			out = append(out, Difference{"node " + n.Name, "has changed"})
+			out = append(out, Difference{What: "node " + n.Name, Why: "has changed"})
 		}
 	}
 	for _, r := range recorded.Nodes {
 		if !slices.ContainsFunc(seen.Nodes, func(n Node) bool { return n.Name == r.Name }) {
-			out = append(out, Difference{"node " + r.Name, "is recorded, and not in the cluster"})
+			out = append(out, Difference{What: "node " + r.Name, Why: "is recorded, and not in the cluster"})
 		}
 	}
 	return out
