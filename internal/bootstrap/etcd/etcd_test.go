@@ -2,9 +2,11 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -167,7 +169,7 @@ func TestDial(t *testing.T) {
 	p := controlplane.Start(t, controlplane.Options{})
 	var dialled atomic.Int32
 	want := p.EtcdEndpoints()[0][len("https://"):]
-	c := New(Config{Endpoints: p.EtcdEndpoints(), TLS: p.EtcdTLS(), Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	c := New(Config{Endpoints: p.EtcdEndpoints(), TLS: fromFiles(t, p), Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialled.Add(1)
 		if address != want {
 			return nil, errors.New("asked for " + address)
@@ -187,4 +189,28 @@ func TestDial(t *testing.T) {
 	if _, err := New(Config{}).State(t.Context()); err == nil {
 		t.Error("nobody to ask is no error")
 	}
+}
+
+// fromFiles reads what a client needs as it lies on a server.
+func fromFiles(t *testing.T, p *controlplane.Plane) *tls.Config {
+	t.Helper()
+	var contents [][]byte
+	ca, cert, key := p.EtcdFiles()
+	for _, path := range []string{ca, cert, key} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents = append(contents, text)
+	}
+	config, err := TLS(contents[0], contents[1], contents[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range [][3][]byte{{nil, contents[1], contents[2]}, {contents[0], contents[2], contents[2]}, {contents[0], contents[1], nil}} {
+		if _, err := TLS(bad[0], bad[1], bad[2]); err == nil || strings.Contains(err.Error(), "PRIVATE KEY-") {
+			t.Errorf("%v", err)
+		}
+	}
+	return config
 }
