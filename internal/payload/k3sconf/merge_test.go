@@ -2,6 +2,8 @@ package k3sconf_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,6 +109,30 @@ func TestDropInsThatAreFine(t *testing.T) {
 		if string(again) != string(merged) || len(findings) > 0 {
 			t.Errorf("%q: merging the merged changes it: %v\n%s\n%s", text, findings, merged, again)
 		}
+	}
+}
+
+// What the documentation shows of drop-ins is judged as it says.
+func TestDocumentedDropIns(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "PAYLOAD.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, "dev")
+	base := render(t, c, c.Nodes[0], k3sconf.Join{Init: true})
+	seen := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "    disable") {
+			continue
+		}
+		seen++
+		_, findings := k3sconf.Merge(base, map[string][]byte{"90.yaml": []byte(line)})
+		if refused := strings.Contains(line, "# refused"); refused != (len(findings) > 0) {
+			t.Errorf("%s: %v", strings.TrimSpace(line), findings)
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d examples", seen)
 	}
 }
 
