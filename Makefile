@@ -9,11 +9,10 @@ NODE    ?= n1
 OUT     ?= out/$(ENV)
 GO      ?= go
 # For the Go tool, in every recipe: see scripts/env.
-export GOFLAGS := -tags=libsqlite3 -buildvcs=false
+export GOFLAGS := -tags=libsqlite3,kustomize_disable_go_plugin_support -buildvcs=false -trimpath
 export CGO_LDFLAGS_ALLOW := -Wl,-z,now
 # pxed and bootstrap carry dqlite and what that needs, so that they run where it is not installed.
 PXED_LDFLAGS := -Wl,--as-needed -Wl,-Bstatic -ldqlite -lraft -luv_a -lsqlite3 -llz4 -lz -Wl,-Bdynamic -lm -ldl -lpthread
-GOFLAGS_STATIC := -trimpath -buildvcs=false
 
 .PHONY: help
 help: ## list the targets
@@ -26,14 +25,14 @@ deps: ## install the Debian packages that a build needs
 .PHONY: build
 build: build-image ## compile the programs into bin/
 	@scripts/deps pxed
-	@CGO_LDFLAGS='$(PXED_LDFLAGS)' $(GO) build $(GOFLAGS_STATIC) -o bin/ ./cmd/pxed ./cmd/bootstrap
+	@CGO_LDFLAGS='$(PXED_LDFLAGS)' $(GO) build -o bin/ ./cmd/pxed ./cmd/bootstrap
 
 # What building an image needs, without a C compiler and pxed's libraries.
 .PHONY: build-image
 build-image:
 	@mkdir -p bin
-	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -ldflags '-s -w -buildid=' -o bin/nodeinit ./cmd/nodeinit
-	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_STATIC) -o bin/imagebuild ./cmd/imagebuild
+	@CGO_ENABLED=0 $(GO) build -ldflags '-s -w -buildid=' -o bin/nodeinit ./cmd/nodeinit
+	@CGO_ENABLED=0 $(GO) build -o bin/imagebuild ./cmd/imagebuild
 
 .PHONY: image
 image: deps build-image ## build the image of PROFILE (default profiles/lab.yaml) with the seed of NODE (default n1)

@@ -7,20 +7,29 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"golang.org/x/sys/unix"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // kubernetes is the version that the programs say they are. It is the version of
 // the module in labk3s's go.mod; programs built by Go alone would call themselves
-// v0.0.0, and charts refuse that.
-const kubernetes = "v1.34.4"
+// v0.0.0, and charts refuse that. The stand-in for k3s says what it is behind it.
+const (
+	kubernetes = "v1.34.4"
+	standIn    = "+labk3s1"
+)
+
+func versionOf(program string) string {
+	if program == "k3s" {
+		return kubernetes + standIn
+	}
+	return kubernetes
+}
 
 // Build returns the path of a program of labk3s/cmd, and builds it when its sources,
 // the versions of its modules or the Go tool have changed. Processes that ask at the
@@ -75,8 +84,11 @@ func sweep(cache string) {
 
 // moduleDir finds labk3s beside this package: tests run where the sources are.
 func moduleDir() (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	dir := filepath.Join(filepath.Dir(filepath.Dir(here)), "labk3s")
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/slipway/slipway").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the sources of labk3s: %w", err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(root)), "vm-test", "labk3s")
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err != nil {
 		return "", fmt.Errorf("the sources of labk3s are not there: %w", err)
 	}
@@ -99,7 +111,7 @@ func lock(dir string) (unlock func() error, err error) {
 func compile(ctx context.Context, module, program, bin string) error {
 	half := bin + ".half"
 	const at = " -X k8s.io/component-base/version."
-	ldflags := "-s -w" + at + "gitVersion=" + kubernetes + at + "gitMajor=1" + at + "gitMinor=34" +
+	ldflags := "-s -w" + at + "gitVersion=" + versionOf(program) + at + "gitMajor=1" + at + "gitMinor=34" +
 		at + "gitCommit=unknown" + at + "gitTreeState=clean"
 	cmd := exec.CommandContext(ctx, "nice", "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
 		"-ldflags", ldflags, "-o", half, "./cmd/"+program)
