@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os/signal"
 	"syscall"
 	"time"
@@ -74,14 +73,7 @@ func (f *etcdFlags) run(ctx context.Context) error {
 			return err
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-e.Server.StopNotify():
-		return fmt.Errorf("the member was removed from its cluster")
-	case err := <-e.Err():
-		return err
-	}
+	return member.Wait(ctx, e)
 }
 
 // timeToJoin bounds what a joining member asks of the others.

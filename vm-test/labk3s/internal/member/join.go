@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 )
 
 // pause is the time between two looks at a cluster that is not ready yet.
@@ -18,7 +19,7 @@ const pause = 500 * time.Millisecond
 
 // Connect makes a client of the cluster behind the endpoints.
 func Connect(endpoints []string, f Files) (*clientv3.Client, error) {
-	cfg := clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second}
+	cfg := clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop()} // errors are returned
 	if f.CA != "" {
 		t, err := f.info().ClientConfig()
 		if err != nil {

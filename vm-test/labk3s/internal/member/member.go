@@ -3,6 +3,7 @@ package member
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -42,10 +43,17 @@ type Config struct {
 	// processors need more.
 	Heartbeat, Election time.Duration
 
+	// Forget makes the member the only one of a new cluster, with the old data.
+	Forget bool
+
 	// NoFsync trades the safety of the data at a power cut for speed. A killed
 	// process loses nothing.
 	NoFsync bool
 }
+
+// ErrRemoved is wrapped by the error of a member that is none any more. A member of
+// etcd stops by itself for no other reason.
+var ErrRemoved = errors.New("the member has been removed from its cluster")
 
 // Start starts the member and waits until it serves, which needs a quorum.
 func Start(ctx context.Context, c Config) (*embed.Etcd, error) {
@@ -62,12 +70,24 @@ func Start(ctx context.Context, c Config) (*embed.Etcd, error) {
 		return e, nil
 	case err = <-e.Err():
 	case <-e.Server.StopNotify():
-		err = fmt.Errorf("it stopped; it may have been removed from the cluster")
+		err = ErrRemoved
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	e.Close()
 	return nil, fmt.Errorf("starting etcd member %s: %w", c.Name, err)
+}
+
+// Wait waits until ctx ends or the member does, and says why.
+func Wait(ctx context.Context, e *embed.Etcd) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-e.Server.StopNotify():
+		return ErrRemoved
+	case err := <-e.Err():
+		return fmt.Errorf("etcd: %w", err)
+	}
 }
 
 func (c Config) embedded() (*embed.Config, error) {
@@ -88,7 +108,7 @@ func (c Config) embedded() (*embed.Config, error) {
 		cfg.ClusterState = embed.ClusterStateFlagExisting
 	}
 	cfg.ClientTLSInfo, cfg.PeerTLSInfo = c.ClientTLS.info(), c.PeerTLS.info()
-	cfg.UnsafeNoFsync = c.NoFsync
+	cfg.UnsafeNoFsync, cfg.ForceNewCluster = c.NoFsync, c.Forget
 	cfg.LogLevel = "warn"
 	cfg.WarningUnaryRequestDuration = embed.DefaultWarningUnaryRequestDuration // without it every request is slow
 	if c.Heartbeat > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway/slipway/vm-test/labk3s/internal/configfile"
 )
 
-// Parse reads the settings of a role, "server" or "agent", from its arguments, the
-// environment (K3S_TOKEN and its like) and the configuration files. Flags win over
+// Parse reads the settings of a role from its arguments, the environment (K3S_TOKEN
+// and its like) and the configuration files. Flags win over
 // files; those that may be repeated add to them.
 func Parse(role string, args []string) (Settings, error) {
 	s := Settings{Role: role}
@@ -41,7 +41,7 @@ func flags(s *Settings) *pflag.FlagSet {
 	fs := pflag.NewFlagSet("k3s "+s.Role, pflag.ContinueOnError)
 	fs.SortFlags = false
 	nodeFlags(fs, s)
-	if s.Role == "server" {
+	if s.Role != Agent {
 		clusterFlags(fs, s)
 		componentFlags(fs, s)
 		snapshotFlags(fs, s)
@@ -58,7 +58,7 @@ func nodeFlags(fs *pflag.FlagSet, s *Settings) {
 	fs.StringVarP(&s.DataDir, "data-dir", "d", defaultDataDir, "directory of all state")
 	fs.StringVarP(&s.Token, "token", "t", "", "secret with which nodes join")
 	fs.StringVar(&s.TokenFile, "token-file", "", "file with that secret")
-	fs.StringVarP(&s.Server, "server", "s", "", "URL of a server, to join its cluster")
+	fs.StringVarP(&s.Join, "server", "s", "", "URL of a server, to join its cluster")
 	fs.StringVar(&s.NodeName, "node-name", "", "name of the node (the host's name)")
 	fs.StringVarP(&s.NodeIP, "node-ip", "i", "", "address of the node")
 	fs.StringVar(&s.NodeExternalIP, "node-external-ip", "", "address of the node for others")

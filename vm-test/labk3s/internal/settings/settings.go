@@ -14,14 +14,14 @@ import (
 // Settings are the settings of a node. Lists of k3s that may be given with commas
 // are split already.
 type Settings struct {
-	Role    string // "server" or "agent"
+	Role    string // Server, Agent or Snapshot
 	DataDir string
 	Debug   bool
 	V       int // verbosity of the parts of Kubernetes
 
 	Token, TokenFile           string
 	AgentToken, AgentTokenFile string
-	Server                     string // URL of a living server
+	Join                       string // URL of a living server
 	ClusterInit, ClusterReset  bool
 
 	BindAddress      string
@@ -73,6 +73,14 @@ type Settings struct {
 	PasswordDir     string // /etc/rancher/node
 }
 
+// The roles: what is to be run with the settings. Snapshot reads those of a server and
+// wants only to know where things are.
+const (
+	Server   = "server"
+	Agent    = "agent"
+	Snapshot = "etcd-snapshot"
+)
+
 // The directories of a node that have no flag.
 const (
 	defaultDataDir = "/var/lib/rancher/k3s"
@@ -99,6 +107,12 @@ func (s *Settings) complete() error {
 		s.NodeName = name
 	}
 	s.NodeName = strings.ToLower(s.NodeName)
+	if s.SnapshotDir == "" {
+		s.SnapshotDir = s.ServerDir("db", "snapshots")
+	}
+	if s.Role == Snapshot {
+		return nil
+	}
 	if err := s.readTokens(); err != nil {
 		return err
 	}
@@ -115,18 +129,15 @@ func (s *Settings) complete() error {
 	if s.AdvertiseAddress == "" {
 		s.AdvertiseAddress = s.NodeIP
 	}
-	if s.SnapshotDir == "" {
-		s.SnapshotDir = s.ServerDir("db", "snapshots")
-	}
 	s.PasswordDir = passwordDir
-	if s.Role == "agent" {
+	if s.Role == Agent {
 		return s.completeAgent()
 	}
 	return s.completeServer()
 }
 
 func (s *Settings) completeAgent() error {
-	if s.Server == "" {
+	if s.Join == "" {
 		return fmt.Errorf("--server is required")
 	}
 	if s.Token == "" {
