@@ -52,12 +52,16 @@ netboot-test: build image ## netboot and install virtual machines in every suppo
 # An aim that is missed does not keep the rest from being measured.
 .PHONY: bench
 bench: ## measure everything beside the programs that others use
-	@rc=0; for part in bench-pxed bench-image; do $(MAKE) --no-print-directory $$part || rc=1; done; exit $$rc
+	@rc=0; for part in bench-pxed bench-cluster bench-image; do $(MAKE) --no-print-directory $$part || rc=1; done; exit $$rc
 
 .PHONY: bench-pxed
 bench-pxed: build image ## the part about netboot and installs
 	@scripts/deps bench
 	@rc=0; for p in pxebench installbench; do $(GO) test -count=1 -timeout 30m -run '^TestBench' -v ./vm-test/$$p -bench-run || rc=$$?; done; exit $$rc
+
+.PHONY: bench-cluster
+bench-cluster: ## the part about a bootstrap that has nothing to do
+	@$(GO) test -count=1 -timeout 20m -run '^TestBench' -v ./vm-test/bootstrap -bench-run
 
 .PHONY: bench-image
 bench-image: build image ## the part about building and booting an image
