@@ -20,6 +20,9 @@ const runLimit = 10 * time.Minute
 // ended there: it must not live on when we or the connection are gone.
 const grace = 10 * time.Second
 
+// timedOut is the exit code of timeout(1) for a command that it had to end.
+const timedOut = 124
+
 // maxOutput bounds what a command may print, bytes.
 const maxOutput = 64 << 20
 
@@ -149,6 +152,9 @@ func (h *Host) explain(command string, err error, said string) error {
 	}
 	if name := ended.Signal(); name != "" {
 		said = strings.TrimSpace("ended by signal " + name + " " + said)
+	}
+	if ended.ExitStatus() == timedOut && said == "" {
+		said = "it did not end in time, and was ended"
 	}
 	said, hint := split(said)
 	err = &ExitError{Command: brief(command), Code: ended.ExitStatus(), Said: said}
