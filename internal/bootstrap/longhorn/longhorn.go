@@ -1,6 +1,7 @@
 // Package longhorn makes replicated storage. The order matters:
 //
-//   - the data disks are mounted before k3s starts (Mounted);
+//   - the data disks are mounted before k3s starts, which is package disks' work: what
+//     is written below the path of a disk that is not mounted goes to the system disk;
 //   - the nodes are marked before the manager starts: it looks at a node's marks when
 //     it sees the node for the first time, and makes a disk on the system disk for a
 //     node that has none;
@@ -55,7 +56,7 @@ type Storage struct {
 // Install are the steps that make the storage, once the disks are mounted.
 func Install(s Storage) []sequence.Step {
 	version := s.Cluster.Longhorn.Version
-	marks := step("the nodes say which disks are for it", create("label and disk list of every node"), s.Marks)
+	marks := step("the nodes say which disks are for it", create("label and disk list of every node"), onNodes{s.Marks})
 	if s.Release == nil {
 		return []sequence.Step{marks,
 			step("its definitions "+version+" are there; this build has no chart, so Longhorn itself is not installed", create("definitions of Longhorn "+version), s.Definitions)}
@@ -115,6 +116,35 @@ func Marks(c cluster.Cluster) ([]map[string]any, error) {
 		})
 	}
 	return out, nil
+}
+
+// onNodes are marks that are put on nodes and never make one: to apply a label to a
+// node that has not registered would make it, without a machine behind it.
+type onNodes struct{ marks Wanted }
+
+// Changes are what is missing; a node that is missing is awaited.
+func (o onNodes) Changes(ctx context.Context) ([]sequence.Change, error) {
+	changes, err := o.marks.Changes(ctx)
+	for i, c := range changes {
+		if c.Verb == sequence.Create {
+			changes[i] = sequence.Change{Verb: sequence.Await, What: c.What, Why: "has not registered"}
+		}
+	}
+	return changes, err
+}
+
+// Apply marks the nodes when all of them are there.
+func (o onNodes) Apply(ctx context.Context, tell sequence.Tell) error {
+	changes, err := o.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if c.Verb == sequence.Await {
+			return fmt.Errorf("%s has not registered", c.What)
+		}
+	}
+	return o.marks.Apply(ctx, tell)
 }
 
 // Space are the objects of Longhorn's namespace. Its pods mount the host's paths and

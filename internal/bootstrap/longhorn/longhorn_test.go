@@ -3,13 +3,11 @@ package longhorn
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/slipway/slipway/internal/bootstrap/facts"
 	"github.com/slipway/slipway/internal/cluster"
-	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/exit"
 	"github.com/slipway/slipway/internal/payload/longhornvalues"
 	"github.com/slipway/slipway/internal/payload/object"
@@ -26,70 +24,31 @@ func profile(t *testing.T) cluster.Cluster {
 	return p.Cluster
 }
 
-// hosts is what the nodes say, and what they were told to take.
-type hosts struct {
-	of    map[string][]facts.Mount
-	taken []string
+// marks is a set of marks of which a node may be missing.
+type marks struct {
+	changes []sequence.Change
+	applied bool
 }
 
-func (d *hosts) Data(_ context.Context, node string) ([]facts.Mount, error) { return d.of[node], nil }
+func (m *marks) Changes(context.Context) ([]sequence.Change, error) {
+	return slices.Clone(m.changes), nil
+}
+func (m *marks) Apply(context.Context, sequence.Tell) error { m.applied = true; return nil }
 
-func (d *hosts) Take(_ context.Context, node string, w facts.Wanted) error {
-	d.taken = append(d.taken, node)
-	for _, disk := range w.Disks {
-		d.of[node] = append(d.of[node], facts.Mount{Name: disk.Name, Path: disk.Path, UUID: "made-on-" + node, Mounted: true})
+// A node that has not registered is not made by its label.
+func TestMarksMakeNoNode(t *testing.T) {
+	m := &marks{changes: []sequence.Change{{Verb: sequence.Alter, What: "Node n1", Why: "differs"}, {Verb: sequence.Create, What: "Node n2", Why: "is missing"}}}
+	step := Install(Storage{Cluster: profile(t), Marks: m, Definitions: m})[0]
+	changes, err := step.Observe(t.Context())
+	if err != nil || len(changes) != 2 || changes[1].Verb != sequence.Await || changes[0].Verb != sequence.Alter {
+		t.Errorf("%+v, %v", changes, err)
 	}
-	return nil
-}
-
-func mount(uuid string) facts.Mount {
-	return facts.Mount{Name: "data", Path: "/var/lib/longhorn/data", UUID: uuid, Mounted: true}
-}
-
-func runner() sequence.Runner {
-	return sequence.Runner{Now: time.Now, On: func(sequence.Event) {}}
-}
-
-func TestMounted(t *testing.T) {
-	d := &hosts{of: map[string][]facts.Mount{"n1": {mount("a")}}}
-	steps := Mounted(profile(t), d)
-	if did, err := runner().Run(t.Context(), steps); err != nil || did != 2 || strings.Join(d.taken, " ") != "n2 n3" {
-		t.Errorf("did %d, %v, took %q", did, err, d.taken)
+	if err := step.Do(t.Context(), func(string) {}); err == nil || !strings.Contains(err.Error(), "Node n2 has not registered") || m.applied {
+		t.Errorf("%v, applied %v", err, m.applied)
 	}
-	if did, err := runner().Run(t.Context(), steps); err != nil || did != 0 {
-		t.Errorf("the second run did %d, %v", did, err)
-	}
-}
-
-func TestMissing(t *testing.T) {
-	c := profile(t)
-	elsewhere, unmounted := mount("a"), mount("a")
-	elsewhere.Path, unmounted.Mounted = "/mnt", false
-	for name, tt := range map[string]struct {
-		is   []facts.Mount
-		want string
-	}{
-		"mounted":   {[]facts.Mount{mount("a")}, ""},
-		"not taken": {nil, "create data disk data at /var/lib/longhorn/data: the node has not taken it"},
-		"elsewhere": {[]facts.Mount{elsewhere}, "change data disk data at /var/lib/longhorn/data: is at /mnt"},
-		"unmounted": {[]facts.Mount{unmounted}, "change data disk data at /var/lib/longhorn/data: is not mounted"},
-	} {
-		got := ""
-		for _, change := range missing(c, c.Nodes[0], tt.is) {
-			got += string(change.Verb) + " " + change.What + ": " + change.Why
-		}
-		if tt.want == "" && got != "" || !strings.HasPrefix(got, tt.want) {
-			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-// Two nodes with one file system, copied, are refused, and both are named.
-func TestCopiedDisk(t *testing.T) {
-	d := &hosts{of: map[string][]facts.Mount{"n1": {mount("same")}, "n2": {mount("other")}, "n3": {mount("same")}}}
-	_, err := runner().Run(t.Context(), Mounted(profile(t), d))
-	if exit.Of(err) != exit.Refused || !strings.Contains(err.Error(), "data disk data of n1 and data disk data of n3 have the same file system, UUID same") || diag.HintOf(err) == "" {
-		t.Errorf("got %v", err)
+	m.changes = m.changes[:1]
+	if err := step.Do(t.Context(), func(string) {}); err != nil || !m.applied {
+		t.Errorf("with all nodes: %v, applied %v", err, m.applied)
 	}
 }
 
