@@ -6,7 +6,9 @@
 // takes the address back (nopreempt), so that a server that comes and goes moves
 // nothing; the holder gives it up when its API server fails twice in a row (a script
 // without weight), and says so at once; when it dies silently the others wait for
-// three advertisements (RFC 5798, section 6.1). Both take less than five seconds.
+// three advertisements (RFC 5798, section 6.1). Both take less than five seconds. An
+// API server that accepts a connection and says nothing has two seconds each time: a
+// busy one must not lose the address.
 package vip
 
 import (
@@ -124,7 +126,7 @@ global_defs {
 vrrp_script api {
     script "%s"
     interval 1
-    timeout 1
+    timeout 3
     fall 2
     rise 2
     init_fail
@@ -155,7 +157,7 @@ func Check(p Place) []byte {
 const check = `#!/bin/sh
 # Written by Slipway: is the API server of this node ready?
 tls=%s
-exec curl --silent --fail --max-time 0.9 --noproxy '*' --output /dev/null \
+exec curl --silent --fail --max-time 2 --noproxy '*' --output /dev/null \
 	--cacert "$tls/server-ca.crt" --cert "$tls/client-admin.crt" --key "$tls/client-admin.key" \
 	%s/readyz
 `
