@@ -71,3 +71,21 @@ func (o Open) Delete(ctx context.Context, r object.Ref) error {
 	}
 	return c.Delete(ctx, r)
 }
+
+// Patch changes some fields of an object.
+func (o Open) Patch(ctx context.Context, r object.Ref, change map[string]any) error {
+	c, err := o(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Patch(ctx, r, change)
+}
+
+// Evict asks a pod to go.
+func (o Open) Evict(ctx context.Context, r object.Ref) (blocked string, err error) {
+	c, err := o(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.Evict(ctx, r)
+}
