@@ -72,6 +72,14 @@ func TestRemove(t *testing.T) {
 		{name: "removed already", state: state(3, 1).drop(1), target: "n1"},
 		{name: "a learner of its own at its address", state: with(state(3, 1).drop(1), learner(1), false), target: "n1", learner: []ID{0xb1}},
 		{name: "an orphan learner goes first", state: with(state(3, 1), Member{ID: 9, Learner: true, PeerURLs: []string{"https://10.0.2.99:2380"}}, false), target: "n1", voter: 0xa1, learner: []ID{9}},
+		{
+			name: "a stranger is joining", state: with(state(3, 1), Member{ID: 9, Name: "x-1f0c9a31", Learner: true, PeerURLs: []string{"https://10.0.2.99:2380"}}, true), target: "n1",
+			refusal: "a server that is in no profile is joining etcd right now: x-1f0c9a31 (https://10.0.2.99:2380)", hint: "add its node to the profile",
+		},
+		{
+			name: "what is left of a node that has no place any more", state: with(state(4), Member{ID: 9, Name: "x-1f0c9a31", PeerURLs: []string{"https://10.0.2.99:2380"}}, false), target: "n1",
+			refusal: "another member of etcd is unhealthy: x-1f0c9a31", hint: "when it is gone for good, etcdctl member remove 9",
+		},
 		{name: "a voter that never started", state: with(state(3, 1).drop(1), Member{ID: 8, PeerURLs: voter(1).PeerURLs}, false), target: "n1", voter: 8},
 		{
 			name: "two of three are dead", state: state(3, 1, 2), target: "n1",

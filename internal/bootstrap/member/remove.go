@@ -95,6 +95,9 @@ func (q quorum) find() (Removal, error) {
 				return out, err
 			}
 			out.Voter = &m
+		case m.Learner && whose == "" && q.healthy(m):
+			return out, q.refuse("add its node to the profile, or end k3s there and try again",
+				"a server that is in no profile is joining etcd right now: %s", m)
 		case m.Learner && whose == "":
 			out.Learners = append(out.Learners, m)
 		case m.Learner:
@@ -140,7 +143,13 @@ func (q quorum) without(r Removal) error {
 }
 
 func (q quorum) mend(bad []Member) string {
-	return fmt.Sprintf("mend %s first (journalctl -u k3s says what is wrong there)", names(bad, q.servers))
+	hint := fmt.Sprintf("mend %s first (journalctl -u k3s says what is wrong there)", names(bad, q.servers))
+	for _, m := range bad {
+		if owner(m, q.servers) == "" {
+			hint += fmt.Sprintf("; %s is of no node of the profile: when it is gone for good, etcdctl member remove %s", m, m.ID)
+		}
+	}
+	return hint
 }
 
 func (q quorum) split(list []Member) (good, bad []Member) {

@@ -79,6 +79,9 @@ func (r *rebuild) arm(ctx context.Context, a arming, tell sequence.Tell) error {
 	tell("for pxed to arm the machine of " + r.Node.Name)
 	order := r.Order
 	order.ID = a.id
+	if order.Valid == 0 {
+		order.Valid = installTime
+	}
 	return r.Machines.Arm(ctx, r.Node.Name, order)
 }
 
