@@ -25,7 +25,7 @@ const (
 // etcd makes a client that goes through a server: with the certificate that lies
 // there, held in memory, and from its network.
 func (s *Session) etcd(ctx context.Context, via string) (*etcd.Client, error) {
-	host := s.hosts[via]
+	host := s.node(via)
 	read := func(name string) []byte {
 		data, err := host.Get(ctx, path.Join(etcdTLS, name))
 		if err != nil {

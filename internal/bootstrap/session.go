@@ -14,7 +14,6 @@ import (
 	"github.com/slipway/slipway/internal/bootstrap/chart"
 	"github.com/slipway/slipway/internal/bootstrap/kube"
 	"github.com/slipway/slipway/internal/bootstrap/ssh"
-	"github.com/slipway/slipway/internal/bootstrap/ssh/hostkey"
 	"github.com/slipway/slipway/internal/bootstrap/survey"
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/diag"
@@ -34,13 +33,14 @@ const (
 type Session struct {
 	Settings
 	Redactor  *secrets.Redactor
-	hosts     map[string]*ssh.Host
 	survey    *survey.Survey
-	login     Login
+	login     *ssh.Login
 	addresses map[string]string // host:port by node
+	noTime    bool
 	record    Record
 
 	mu     sync.Mutex // over what is opened when it is needed
+	hosts  map[string]connected
 	kube   *kube.Client
 	ledger *book.Book
 }
@@ -49,31 +49,24 @@ type Session struct {
 type Login struct {
 	Files     []string          // private keys; none means the usual ones and the agent
 	Addresses map[string]string // host[:port] of nodes that are not reached at the profile's, by name
-	HostKeys  map[string][]string
 	// WithoutTimeServer lets clocks be that no time server keeps.
 	WithoutTimeServer bool
 }
 
 // Start makes the drivers; nothing is sent yet.
 func Start(s Settings, l Login, r Record) (*Session, error) {
-	out := &Session{Settings: s, Redactor: &secrets.Redactor{}, hosts: map[string]*ssh.Host{}, addresses: map[string]string{}, login: l, record: r}
-	nodes := map[string]survey.Node{}
-	keys, err := ssh.Open(s.Getenv("SSH_AUTH_SOCK"), l.Files, ssh.DefaultFiles(s.Home))
-	if err != nil {
+	out := &Session{
+		Settings: s, Redactor: &secrets.Redactor{}, record: r, noTime: l.WithoutTimeServer,
+		addresses: map[string]string{}, hosts: map[string]connected{},
+	}
+	var err error
+	if out.login, err = ssh.Open(s.Getenv("SSH_AUTH_SOCK"), l.Files, ssh.DefaultFiles(s.Home)); err != nil {
 		return nil, err
 	}
+	nodes := map[string]survey.Node{}
 	for _, n := range s.Cluster.Nodes {
-		trusted, err := hostkey.Read(filepath.Join(s.State, hostkey.FileName), n.Name)
-		if err != nil {
-			return nil, err
-		}
-		user := s.Cluster.Access.Users[0]
 		out.addresses[n.Name] = address(n, l)
-		out.hosts[n.Name] = ssh.New(ssh.Options{
-			Node: n.Name, Address: out.addresses[n.Name], User: user.Name, Authorized: user.Keys,
-			HostKeys: hostkey.Choose(nil, l.HostKeys[n.Name], trusted), Login: keys, Redact: out.Redactor.Text,
-		})
-		nodes[n.Name] = out.hosts[n.Name]
+		nodes[n.Name] = remote{out, n}
 	}
 	out.survey = survey.New(nodes, s.Now)
 	return out, nil
@@ -144,11 +137,11 @@ func (s *Session) serving(ctx context.Context) ([]byte, kube.Dialer, error) {
 		if seen.Err != nil || seen.Facts.K3s.State != "active" {
 			continue
 		}
-		data, err := s.hosts[seen.Node].Get(ctx, k3sconf.KubeconfigPath)
+		data, err := s.node(seen.Node).Get(ctx, k3sconf.KubeconfigPath)
 		if missing(err) {
 			continue
 		}
-		return data, s.hosts[seen.Node].Dial, err
+		return data, s.node(seen.Node).Dial, err
 	}
 	return nil, nil, sequence.ErrUnseen
 }

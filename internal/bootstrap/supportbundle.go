@@ -78,7 +78,7 @@ func (s *Session) onNode(node string) []support.Source {
 		{"pods.txt", "ls -l /var/log/pods 2>/dev/null; crictl ps -a 2>/dev/null"},
 	} {
 		out = append(out, support.Source{Name: path.Join("nodes", node, q.name), Read: func(ctx context.Context) ([]byte, error) {
-			return s.hosts[node].Run(ctx, q.command, nil)
+			return s.node(node).Run(ctx, q.command, nil)
 		}})
 	}
 	return out

@@ -75,7 +75,7 @@ func (s *Session) names() []string {
 
 // agent reaches the API of the Cilium agent on a node, a unix socket there.
 func (s *Session) agent(ctx context.Context, node string) (net.Conn, error) {
-	return s.hosts[node].Dial(ctx, "unix", cilium.SocketPath)
+	return s.node(node).Dial(ctx, "unix", cilium.SocketPath)
 }
 
 func (s *Session) network(p *Payload) (cilium.Network, error) {
