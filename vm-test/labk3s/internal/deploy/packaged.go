@@ -16,7 +16,7 @@ var coredns string
 // packaged are the components that come with k3s and with this, by what `disable`
 // calls them. The others of k3s (traefik, servicelb, local-storage, metrics-server)
 // are not here, whether wanted or not.
-var packaged = map[string]*string{"coredns": &coredns}
+func packaged() map[string]string { return map[string]string{"coredns": coredns} }
 
 // CoreDNSImage is the image of the packaged DNS server; the lab brings it as a
 // tarball.
@@ -28,7 +28,7 @@ func Stage(dir string, s settings.Settings) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	for name, manifest := range packaged {
+	for name, manifest := range packaged() {
 		path := filepath.Join(dir, name+".yaml")
 		if slices.Contains(s.Disable, name) {
 			if err := os.RemoveAll(path); err != nil {
@@ -40,7 +40,7 @@ func Stage(dir string, s settings.Settings) error {
 			"%{CLUSTER_DNS}%", s.ClusterDNS,
 			"%{CLUSTER_DOMAIN}%", s.ClusterDomain,
 			"%{IMAGE}%", image(s.SystemRegistry, CoreDNSImage),
-		).Replace(*manifest)
+		).Replace(manifest)
 		if err := os.WriteFile(path, []byte(filled), 0o600); err != nil {
 			return err
 		}
