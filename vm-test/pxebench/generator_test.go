@@ -5,13 +5,13 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/iana"
-	"golang.org/x/sys/unix"
 
 	"github.com/slipway/slipway/internal/pxed/listen"
 	"github.com/slipway/slipway/vm-test/netns"
@@ -21,6 +21,7 @@ import (
 // call as it can, so that it is the servers that are measured.
 type generator struct {
 	t      *testing.T
+	conn   *net.UDPConn
 	in     *listen.Batch
 	out    *listen.Batch
 	series int
@@ -33,17 +34,7 @@ const answerTime = time.Second
 func newGenerator(t *testing.T, client *netns.Host) *generator {
 	t.Helper()
 	conn := client.ListenUDP(t, peer.Addr().String()+":67")
-	g := &generator{t: t, in: batch(t, conn), out: batch(t, conn)}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	wait := unix.NsecToTimeval(int64(answerTime))
-	raw.Control(func(fd uintptr) { err = unix.SetsockoptTimeval(int(fd), unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return &generator{t: t, conn: conn, in: batch(t, conn), out: batch(t, conn)}
 }
 
 func batch(t *testing.T, conn *net.UDPConn) *listen.Batch {
@@ -52,7 +43,6 @@ func batch(t *testing.T, conn *net.UDPConn) *listen.Batch {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
 	return b
 }
 
@@ -91,10 +81,11 @@ func (a *asking) send(to int) {
 
 // receive waits for offers and returns how many came.
 func (a *asking) receive() int {
+	a.g.conn.SetReadDeadline(time.Now().Add(answerTime))
 	packets, err := a.g.in.Read()
 	now := time.Now()
 	if err != nil {
-		if !errors.Is(err, unix.EAGAIN) {
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			a.g.t.Fatal(err)
 		}
 		a.again()

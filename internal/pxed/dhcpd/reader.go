@@ -2,7 +2,6 @@ package dhcpd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -53,14 +52,14 @@ func (l *link) read(ctx context.Context, conn *net.UDPConn, port uint16) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	defer b.StopWith(ctx)()
+	// Not by closing the port: what is being answered is finished.
+	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
 	r := &reader{link: l, port: port, batch: b, all: make([]decided, burst)}
 	defer r.time.end()
 	for {
 		packets, err := b.Read()
 		switch {
-		case errors.Is(err, net.ErrClosed) || ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return fmt.Errorf("reading DHCP requests on %s: %w", l.Name, err)

@@ -44,7 +44,6 @@ func BenchmarkDecision(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer batch.Close()
 	r := &reader{link: l, port: pxe.PortServer, batch: batch, all: make([]decided, burst)}
 	packets := []listen.Packet{{Peer: netip.MustParseAddrPort("127.0.0.1:67"), Data: p.ToBytes()}}
 	b.ReportAllocs()

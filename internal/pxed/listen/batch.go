@@ -1,11 +1,11 @@
 package listen
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,50 +17,57 @@ type Packet struct {
 }
 
 // Batch reads the datagrams that have arrived, and writes answers, each with one
-// system call for all of them. Like those of a Conversation, its reads block a
-// thread. It is for one goroutine.
+// system call for all of them. It is for one goroutine.
+//
+// Unlike a Conversation it waits in the runtime: a thread that waits in a system
+// call keeps the runtime's monitor awake, which for a server that is asked now and
+// then costs more than the answers do.
 type Batch struct {
-	fd      int
+	port    syscall.RawConn
 	in, out messages
 	packets []Packet
+
+	// What the runtime calls when the port is ready, and what came of it.
+	read, write func(fd uintptr) (done bool)
+	number      int // of datagrams: to be sent, or received or sent
+	err         error
 }
 
-// NewBatch reads up to n datagrams of up to size bytes at a time from the port, of
-// which only batches may read from then on; there may be several.
+// NewBatch reads up to n datagrams of up to size bytes at a time from the port.
 func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
 	raw, err := port.SyscallConn()
 	if err != nil {
-		return nil, err
-	}
-	b := &Batch{fd: -1, packets: make([]Packet, 0, n), in: newAddressed(n), out: newAddressed(n)}
-	controlled := raw.Control(func(fd uintptr) {
-		if b.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
-			err = unix.SetNonblock(b.fd, false)
-		}
-	})
-	if err := errors.Join(controlled, err); err != nil {
 		return nil, fmt.Errorf("taking over a port: %w", err)
 	}
+	b := &Batch{port: raw, packets: make([]Packet, 0, n), in: newAddressed(n), out: newAddressed(n)}
 	for i := range n {
 		b.in.point(i, make([]byte, size))
+	}
+	b.read = func(fd uintptr) bool {
+		b.number, b.err = b.in.receive(int(fd))
+		return !errors.Is(b.err, unix.EAGAIN)
+	}
+	b.write = func(fd uintptr) bool {
+		n, err := b.out.send(int(fd), 0, b.number)
+		if errors.Is(err, unix.EAGAIN) {
+			return false
+		}
+		b.number, b.err = n, err
+		return true
 	}
 	return b, nil
 }
 
-// Read waits for the next datagrams. They are valid until the next Read. Its error
-// is net.ErrClosed once a StopWith, of any batch of the port, has taken effect.
+// Read waits for the next datagrams. They are valid until the next Read. Deadlines
+// and the end of the port count, with its errors.
 func (b *Batch) Read() ([]Packet, error) {
-	n, err := b.in.receive(b.fd)
-	if err != nil {
+	b.err = nil
+	if err := errors.Join(b.port.Read(b.read), b.err); err != nil {
 		return nil, err
 	}
 	b.packets = b.packets[:0]
-	for i := range n {
-		p, ok := b.in.packet(i)
-		if !ok { // no sender: the port was shut
-			return nil, net.ErrClosed
-		}
-		b.packets = append(b.packets, p)
+	for i := range b.number {
+		b.packets = append(b.packets, b.in.packet(i))
 	}
 	return b.packets, nil
 }
@@ -69,20 +76,14 @@ func (b *Batch) Read() ([]Packet, error) {
 func (b *Batch) Write(packets []Packet) (int, error) {
 	done := 0
 	for done < len(packets) {
-		n := min(len(packets)-done, len(b.out.headers))
-		for i, p := range packets[done : done+n] {
+		b.number, b.err = min(len(packets)-done, len(b.out.headers)), nil
+		for i, p := range packets[done : done+b.number] {
 			b.out.address(i, p)
 		}
-		sent, err := b.out.send(b.fd, n)
-		if done += sent; err != nil {
+		if err := errors.Join(b.port.Write(b.write), b.err); err != nil {
 			return done, err
 		}
+		done += b.number
 	}
 	return done, nil
 }
-
-// StopWith is as that of Conversation, for all batches of the port.
-func (b *Batch) StopWith(ctx context.Context) func() { return stopWith(ctx, b.fd) }
-
-// Close ends the batch, not the port; nobody may be reading.
-func (b *Batch) Close() { unix.Close(b.fd) }

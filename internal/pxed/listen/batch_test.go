@@ -1,11 +1,11 @@
 package listen
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 )
@@ -22,7 +22,6 @@ func port(t *testing.T, n int) (*Batch, *net.UDPConn, netip.AddrPort) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.Close)
 	return b, conn, netip.MustParseAddrPort(conn.LocalAddr().String())
 }
 
@@ -92,26 +91,32 @@ func TestBatchTellsWhichCouldNotBeSent(t *testing.T) {
 	}
 }
 
+// A deadline ends a read, and nothing else: what is being answered can be finished.
 func TestBatchStops(t *testing.T) {
-	b, _, _ := port(t, 2)
-	ctx, stop := context.WithCancel(t.Context())
-	undo := b.StopWith(ctx)
+	b, conn, at := port(t, 2)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := b.Read()
 		ended <- err
 	}()
-	stop()
+	conn.SetReadDeadline(time.Now())
 	select {
 	case err := <-ended:
-		if !errors.Is(err, net.ErrClosed) {
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("the reader goes on")
+		t.Fatal("the reader goes on")
 	}
-	undo()
+	if n, err := b.Write([]Packet{{at, []byte("last words")}}); n != 1 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	conn.SetReadDeadline(time.Time{})
+	if in, err := b.Read(); err != nil || string(in[0].Data) != "last words" {
+		t.Errorf("%v, %v", in, err)
+	}
+	conn.Close()
 	if _, err := b.Read(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a later read: %v", err)
+		t.Errorf("a closed port: %v", err)
 	}
 }

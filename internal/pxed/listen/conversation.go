@@ -79,8 +79,14 @@ func (c *Conversation) Write(packets ...[]byte) error {
 	for i, p := range packets {
 		c.out.point(i, p)
 	}
-	_, err := c.out.send(c.fd, len(packets))
-	return err
+	for done := 0; done < len(packets); {
+		n, err := c.out.send(c.fd, done, len(packets))
+		if err != nil {
+			return err
+		}
+		done += n
+	}
+	return nil
 }
 
 func (c *Conversation) write(b []byte) error {

@@ -2,9 +2,7 @@ package listen
 
 import (
 	"encoding/binary"
-	"errors"
 	"net/netip"
-	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -61,49 +59,33 @@ func (m *messages) address(i int, p Packet) {
 	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(&name.Port))[:], p.Peer.Port())
 }
 
-// packet is datagram i as it was received; ok is false when it has no sender.
-func (m *messages) packet(i int) (p Packet, ok bool) {
-	h, name := &m.headers[i], &m.names[i]
-	if h.Namelen != unix.SizeofSockaddrInet4 || name.Family != unix.AF_INET {
-		return Packet{}, false
-	}
+// packet is datagram i as it was received.
+func (m *messages) packet(i int) Packet {
+	name := &m.names[i]
 	port := binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(&name.Port))[:])
-	return Packet{netip.AddrPortFrom(netip.AddrFrom4(name.Addr), port), m.buffers[i][:h.length]}, true
+	return Packet{netip.AddrPortFrom(netip.AddrFrom4(name.Addr), port), m.buffers[i][:m.headers[i].length]}
 }
 
-// receive waits for a datagram and takes what else is there.
+// receive takes what is there.
 func (m *messages) receive(fd int) (int, error) {
+	return call(unix.SYS_RECVMMSG, fd, m.headers, unix.MSG_DONTWAIT)
+}
+
+// send sends datagrams, as many as it can: the error is that of the first one, when
+// not even that could be sent.
+func (m *messages) send(fd, from, to int) (int, error) {
+	return call(unix.SYS_SENDMMSG, fd, m.headers[from:to], 0)
+}
+
+func call(number uintptr, fd int, headers []header, flags uintptr) (int, error) {
 	for {
-		for i := range m.headers { // the kernel has written the last sender's over it
-			m.headers[i].Namelen = unix.SizeofSockaddrInet4
-		}
-		n, err := m.call(unix.SYS_RECVMMSG, fd, len(m.headers), unix.MSG_WAITFORONE)
-		if !errors.Is(err, unix.EINTR) {
-			return n, err
+		done, _, errno := unix.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)), flags, 0, 0)
+		switch errno {
+		case 0:
+			return int(done), nil
+		case unix.EINTR:
+		default:
+			return 0, errno
 		}
 	}
-}
-
-// send sends the first n datagrams, or as many as it can: the error is that of the
-// first one that it could not.
-func (m *messages) send(fd, n int) (int, error) {
-	done := 0
-	for done < n {
-		rest := messages{headers: m.headers[done:n]}
-		sent, err := rest.call(unix.SYS_SENDMMSG, fd, n-done, 0)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return done, err
-		}
-		done += sent
-	}
-	runtime.KeepAlive(m)
-	return done, nil
-}
-
-func (m *messages) call(number uintptr, fd, n int, flags uintptr) (int, error) {
-	done, _, errno := unix.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(m.headers))), uintptr(n), flags, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(done), nil
 }
