@@ -362,3 +362,24 @@ func TestFileIsNotReplaced(t *testing.T) {
 		}
 	}
 }
+
+// Ctrl-C leaves nothing behind, and no half of a stick under its name.
+func TestInterrupted(t *testing.T) {
+	o := options(t)
+	s, err := stick.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = s.Save(ctx, filepath.Join(o.Temp, "stick.img"), progress.Nop{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(o.Temp); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
