@@ -82,6 +82,7 @@ func TestRefusals(t *testing.T) {
 	r.before = goOn
 
 	r.plane.Kill(1)
+	r.elected()
 	r.refused(drain, "quorum would be lost: etcd has 3 voters; without n1 there are 2, of which 2 have to agree, but only n3 is healthy; n2: ")
 }
 

@@ -94,10 +94,32 @@ func (r *rig) standInCluster() {
 func (r *rig) standInDeath() {
 	r.Helper()
 	r.plane.Kill(0)
+	r.elected()
 	r.api.status(r, nodeRef("n1"), r.standInNode("n1", false)["status"])
 	for _, v := range []string{"db", "files"} {
 		must(r, r.api.patch(r.Context(), longhornRef("Replica", v+"-n1"), m{"spec": volumetest.Failed()}))
 		r.api.status(r, longhornRef("Volume", v), m{"robustness": "degraded"})
+	}
+}
+
+// elected waits until those that are left have a leader: the API server has answers
+// again only then.
+func (r *rig) elected() {
+	r.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		healthy := 0
+		s, err := r.etcd.State(r.Context())
+		for _, m := range s.Voters() {
+			if s.Health[m.ID].Healthy {
+				healthy++
+			}
+		}
+		if err == nil && healthy == len(s.Voters())-1 {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.Fatalf("etcd has elected nobody: %+v, %v", s, err)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,9 +45,17 @@ func passing(err error) bool {
 	}
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
-		return apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err)
+		return electing(status.ErrStatus.Message) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err)
 	}
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || timeout(err)
+}
+
+// electing reports whether the server passes on what etcd says while it elects a new
+// leader, because the old one was lost or removed.
+func electing(message string) bool {
+	return slices.ContainsFunc([]string{"request timed out", "leader changed", "no leader"}, func(s string) bool {
+		return strings.Contains(message, "etcdserver: "+s)
+	})
 }
 
 func timeout(err error) bool {
