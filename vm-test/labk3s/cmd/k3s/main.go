@@ -80,6 +80,7 @@ func runNode(role string) func([]string) error {
 		if err != nil {
 			return err
 		}
+		ready := notifier()
 		if err := kube.Prepare(s.V); err != nil {
 			return err
 		}
@@ -96,9 +97,9 @@ func runNode(role string) func([]string) error {
 		defer stop()
 		slog.Info("Starting labk3s "+kubernetesVersion(), "role", role, "node", s.NodeName)
 		if role == settings.Agent {
-			return done(ctx, agent.Run(ctx, s, notifyReady))
+			return done(ctx, agent.Run(ctx, s, ready))
 		}
-		return done(ctx, server.Run(ctx, s, notifyReady))
+		return done(ctx, server.Run(ctx, s, ready))
 	}
 }
 

@@ -6,12 +6,18 @@ import (
 	"os"
 )
 
-// notifyReady tells systemd that the node is up (sd_notify(3)).
-func notifyReady() {
+// notifier makes the function that tells systemd that the node is up (sd_notify(3)).
+// What the node starts must not speak for it, so the socket leaves the environment.
+func notifier() (ready func()) {
 	socket := os.Getenv("NOTIFY_SOCKET")
+	os.Unsetenv("NOTIFY_SOCKET")
 	if socket == "" {
-		return
+		return func() {}
 	}
+	return func() { notify(socket) }
+}
+
+func notify(socket string) {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
 	if err != nil {
 		slog.Error("telling systemd", "err", err)

@@ -162,13 +162,14 @@ func fetch(ctx context.Context, s settings.Settings, server *joining.Server, sup
 		NodeName: s.NodeName, NodeIP: s.NodeIP, Labels: s.Labels, Taints: s.Taints, User: s.KubeletArgs,
 		Kubeconfig: f.kubeconfig, ClientCA: f.clientCA, Cert: f.serving.Cert, Key: f.serving.Key,
 		SystemdCgroups: underSystemd(), ProtectKernelDefaults: s.ProtectKernelDefaults,
+		StaticPods: s.AgentDir("pod-manifests"),
 	}
 	critical, err := server.Critical(ctx)
 	if err != nil {
 		return k, err
 	}
 	k.ClusterDNS, k.DNSDomain = critical.ClusterDNS, critical.ClusterDomain
-	if err := os.MkdirAll(s.AgentDir(), 0o700); err != nil {
+	if err := os.MkdirAll(k.StaticPods, 0o700); err != nil {
 		return k, err
 	}
 	if k.ResolvConf, err = resolvConf(s); err != nil {

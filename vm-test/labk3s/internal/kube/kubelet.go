@@ -21,6 +21,7 @@ type Kubelet struct {
 	Socket                string // of the CRI
 	ClusterDNS, DNSDomain string
 	ResolvConf            string
+	StaticPods            string // directory of manifests
 	Labels, Taints        []string
 	SystemdCgroups        bool
 	ProtectKernelDefaults bool
@@ -51,6 +52,7 @@ func (k Kubelet) args() Args {
 		"kubeconfig=" + k.Kubeconfig,
 		"node-ip=" + k.NodeIP,
 		"node-labels=" + strings.Join(append([]string{"node.kubernetes.io/instance-type=k3s"}, k.Labels...), ","),
+		"pod-manifest-path=" + k.StaticPods,
 		"provider-id=k3s://" + k.NodeName,
 		"read-only-port=0",
 		"serialize-image-pulls=false",
