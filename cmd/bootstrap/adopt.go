@@ -7,7 +7,6 @@ import (
 
 	"github.com/slipway/slipway/internal/bootstrap"
 	"github.com/slipway/slipway/internal/cli"
-	"github.com/slipway/slipway/internal/digest"
 )
 
 func newAdoptCmd() *cobra.Command {
@@ -25,7 +24,7 @@ cluster refuses.
 --forget drops the record of a cluster that is gone for good; only then may a new one
 be made on the same nodes. It wants the digest of its CA, which the refusal of up shows.`,
 		Example: `  bootstrap adopt -p profiles/prod.yaml
-  bootstrap adopt -p profiles/prod.yaml --forget sha256:...`,
+  bootstrap adopt -p profiles/prod.yaml --forget 3f9a0c2d71be`,
 		Args: cli.Args(cobra.NoArgs),
 	}
 	c.add(cmd, "state")
@@ -52,13 +51,9 @@ be made on the same nodes. It wants the digest of its CA, which the refusal of u
 }
 
 func runForget(cmd *cobra.Command, s *bootstrap.Session, text string) error {
-	ca, err := digest.Parse(text)
-	if err != nil {
-		return cli.UsageError(cmd, fmt.Errorf("--forget: %w", err))
-	}
-	if err := s.Forget(cmd.Context(), ca); err != nil {
+	if err := s.Forget(cmd.Context(), text); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), "the ledger knows no cluster any more")
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), "the ledger knows no cluster any more")
 	return err
 }

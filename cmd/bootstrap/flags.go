@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/profilefile"
 )
@@ -42,18 +42,18 @@ func (c *common) add(cmd *cobra.Command, names ...string) {
 }
 
 // settings loads the profile and resolves the places.
-func (c *common) settings() (bootstrap.Settings, error) {
+func (c *common) settings() (material.Settings, error) {
 	p, err := profilefile.Load(c.profile)
 	if err != nil {
-		return bootstrap.Settings{}, err
+		return material.Settings{}, err
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return bootstrap.Settings{}, fmt.Errorf("finding the home directory: %w", err)
+		return material.Settings{}, fmt.Errorf("finding the home directory: %w", err)
 	}
 	environment := p.Cluster.Environment
 	state := cmp.Or(os.Getenv("XDG_STATE_HOME"), filepath.Join(home, ".local/state"))
-	return bootstrap.Settings{
+	return material.Settings{
 		Cluster: p.Cluster, Profile: c.profile,
 		Build: cmp.Or(c.build, filepath.Join("out", environment)), Key: c.key,
 		State:   cmp.Or(c.state, filepath.Join(state, "slipway", environment)),

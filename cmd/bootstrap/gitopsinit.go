@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 )
 
@@ -30,11 +30,11 @@ holds from the first commit. Look at it, commit and push.`,
 		if err != nil {
 			return err
 		}
-		payload, err := bootstrap.OpenPayload(s)
+		payload, err := material.OpenPayload(s)
 		if err != nil {
 			return err
 		}
-		out, err := bootstrap.GitOpsInit(cmd.Context(), s, payload, args[0])
+		out, err := material.GitOpsInit(cmd.Context(), s, payload, args[0])
 		if err != nil {
 			return err
 		}

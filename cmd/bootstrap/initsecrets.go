@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 )
 
@@ -35,7 +35,7 @@ for an authority of your own.`,
 		if err != nil {
 			return err
 		}
-		born, err := bootstrap.InitSecrets(s, recipients)
+		born, err := material.InitSecrets(s, recipients)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ for an authority of your own.`,
 	return cmd
 }
 
-func printBorn(cmd *cobra.Command, b bootstrap.Born) error {
+func printBorn(cmd *cobra.Command, b material.Born) error {
 	out := cmd.OutOrStdout()
 	if len(b.Made) == 0 {
 		fmt.Fprintf(out, "%s has everything\n", b.Path)

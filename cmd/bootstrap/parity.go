@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 )
 
@@ -35,7 +36,7 @@ install. Encrypted values are compared and not shown.`,
 		if err != nil {
 			return err
 		}
-		payload, err := bootstrap.OpenPayload(s)
+		payload, err := material.OpenPayload(s)
 		if err != nil {
 			return err
 		}
@@ -55,7 +56,7 @@ install. Encrypted values are compared and not shown.`,
 	return cmd
 }
 
-func printVerdicts(cmd *cobra.Command, v bootstrap.Verdicts) {
+func printVerdicts(cmd *cobra.Command, v material.Verdicts) {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		if v[name].OK() {
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: in parity, Flux would adopt it by HelmRelease %s\n", name, v[name].Release)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/cluster"
 	"github.com/slipway/slipway/internal/machine"
@@ -21,6 +22,7 @@ func newRebuildCmd() *cobra.Command {
 	var l login
 	var o bootstrap.Rebuild
 	var data, sanitize string
+	var abandon bool
 	cmd := &cobra.Command{
 		Use:   "rebuild NODE",
 		Short: "bring a lost node back, any of them",
@@ -42,6 +44,7 @@ Data disks are kept unless --data wipe is said.`,
 	l.add(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.Plan, "plan", false, "only show what would be done")
+	f.BoolVar(&abandon, "abandon", false, "give up a rebuild that was begun: its run is ended in the ledger, and nothing else is done")
 	f.BoolVar(&o.Drain, "drain", false, "the node is alive: move its pods first")
 	f.StringVar(&data, "data", "", "all data disks: keep or wipe (default: as the profile says)")
 	f.StringVar(&sanitize, "sanitize", "", "destroy old content of the system disk first: auto, discard or zero")
@@ -56,6 +59,9 @@ Data disks are kept unless --data wipe is said.`,
 			if !known(s.Settings, o.Node) {
 				return cli.UsageError(cmd, fmt.Errorf("the profile has no node %s", o.Node))
 			}
+			if abandon {
+				return s.Abandon(cmd.Context(), o.Node)
+			}
 			return runRebuild(cmd, s, o, *c.output)
 		})
 	}
@@ -63,7 +69,7 @@ Data disks are kept unless --data wipe is said.`,
 }
 
 func runRebuild(cmd *cobra.Command, s *bootstrap.Session, o bootstrap.Rebuild, format cli.Output) error {
-	payload, err := bootstrap.OpenPayload(s.Settings)
+	payload, err := material.OpenPayload(s.Settings)
 	if err != nil {
 		return err
 	}

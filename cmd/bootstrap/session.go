@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/diag"
 	"github.com/slipway/slipway/internal/pxed"
@@ -95,7 +96,7 @@ func withSession(cmd *cobra.Command, c *common, l *login, work func(*bootstrap.S
 	return clean(session, errors.Join(work(session), session.Close()))
 }
 
-func known(s bootstrap.Settings, node string) bool {
+func known(s material.Settings, node string) bool {
 	for _, n := range s.Cluster.Nodes {
 		if n.Name == node {
 			return true

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway/slipway/internal/bootstrap"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/cli"
 	"github.com/slipway/slipway/internal/exit"
 	"github.com/slipway/slipway/internal/sequence"
@@ -18,7 +19,7 @@ func newPlanCmd() *cobra.Command {
 		`plan looks at everything that up would look at, in the same order, and shows what it
 would create, change or destroy, on which node, and why. It changes nothing. What
 cannot be seen before an earlier step was done is shown as "will".`,
-		func(ctx context.Context, s *bootstrap.Session, p *bootstrap.Payload, on func(sequence.Event)) (string, error) {
+		func(ctx context.Context, s *bootstrap.Session, p *material.Payload, on func(sequence.Event)) (string, error) {
 			pending, err := s.Plan(ctx, p, on)
 			switch {
 			case err != nil:
@@ -38,7 +39,7 @@ from what it finds. Only one up runs at a time.
 The steps: preflight, k3s on the first server and then on the others one by one, the
 network, storage, Flux, and the hand-over, which is refused unless Flux would adopt
 what runs. Afterwards up only watches, and reports what has drifted.`,
-		func(ctx context.Context, s *bootstrap.Session, p *bootstrap.Payload, on func(sequence.Event)) (string, error) {
+		func(ctx context.Context, s *bootstrap.Session, p *material.Payload, on func(sequence.Event)) (string, error) {
 			did, err := s.Up(ctx, p, on)
 			switch {
 			case err != nil:
@@ -54,7 +55,7 @@ func newVerifyCmd() *cobra.Command {
 	return story("verify", "check that everything that up makes is true",
 		`verify looks at everything, as plan does, and ends with exit code 1 when anything is
 not as it should be, drift included.`,
-		func(ctx context.Context, s *bootstrap.Session, p *bootstrap.Payload, on func(sequence.Event)) (string, error) {
+		func(ctx context.Context, s *bootstrap.Session, p *material.Payload, on func(sequence.Event)) (string, error) {
 			drifted := 0
 			pending, err := s.Plan(ctx, p, func(e sequence.Event) {
 				if e.Kind == sequence.Drifted {
@@ -70,7 +71,7 @@ not as it should be, drift included.`,
 }
 
 // story is a command that goes through steps and tells of them.
-func story(name, short, long string, run func(context.Context, *bootstrap.Session, *bootstrap.Payload, func(sequence.Event)) (string, error)) *cobra.Command {
+func story(name, short, long string, run func(context.Context, *bootstrap.Session, *material.Payload, func(sequence.Event)) (string, error)) *cobra.Command {
 	var c common
 	var l login
 	cmd := &cobra.Command{Use: name, Short: short, Long: long, Args: cli.Args(cobra.NoArgs), Example: "  bootstrap " + name + " -p profiles/dev.yaml"}
@@ -78,7 +79,7 @@ func story(name, short, long string, run func(context.Context, *bootstrap.Sessio
 	l.add(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return withSession(cmd, &c, &l, func(s *bootstrap.Session) error {
-			payload, err := bootstrap.OpenPayload(s.Settings)
+			payload, err := material.OpenPayload(s.Settings)
 			if err != nil {
 				return err
 			}

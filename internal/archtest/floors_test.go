@@ -85,6 +85,7 @@ var floors = map[string]floor{
 	"internal/pxed/":       makers,
 
 	"internal/bootstrap":           stories,
+	"internal/bootstrap/material":  stories,
 	"internal/imagebuild":          stories,
 	"internal/imagebuild/seedfile": stories,
 	"internal/imagebuild/stick":    stories,

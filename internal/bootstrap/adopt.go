@@ -3,6 +3,8 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/slipway/slipway/internal/bootstrap/adopt"
 	"github.com/slipway/slipway/internal/bootstrap/etcd"
@@ -10,7 +12,8 @@ import (
 	"github.com/slipway/slipway/internal/bootstrap/identity"
 	"github.com/slipway/slipway/internal/bootstrap/kube"
 	"github.com/slipway/slipway/internal/bootstrap/member"
-	"github.com/slipway/slipway/internal/digest"
+	"github.com/slipway/slipway/internal/diag"
+	"github.com/slipway/slipway/internal/exit"
 	"github.com/slipway/slipway/internal/sequence"
 )
 
@@ -26,13 +29,22 @@ func (s *Session) Adopt(ctx context.Context, on func(sequence.Event)) (did int, 
 	return sequence.Runner{Now: s.Now, On: on}.Run(ctx, steps)
 }
 
-// Forget drops the record of a cluster that is gone, by the digest of its CA.
-func (s *Session) Forget(ctx context.Context, ca digest.Digest) error {
+// Forget drops the record of a cluster that is gone. ca is the digest of its CA, or
+// the beginning of it that refusals show.
+func (s *Session) Forget(ctx context.Context, ca string) error {
 	b, err := s.book(ctx)
 	if err != nil {
 		return err
 	}
-	return b.ForgetCluster(ctx, s.Cluster.Environment, ca)
+	is, err := s.recorded(ctx)
+	if err != nil {
+		return err
+	}
+	ca = strings.TrimPrefix(ca, "sha256:")
+	if is == nil || len(ca) < len(is.CA.Short()) || !strings.HasPrefix(is.CA.Hex(), ca) {
+		return exit.With(exit.Refused, diag.WithHint(fmt.Errorf("the ledger knows no cluster with CA %s", ca), "the refusal of bootstrap up shows which one it knows"))
+	}
+	return b.ForgetCluster(ctx, s.Cluster.Environment, is.CA)
 }
 
 // sources are where the cluster is seen.

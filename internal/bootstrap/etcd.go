@@ -2,9 +2,6 @@ package bootstrap
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"path"
@@ -33,17 +30,12 @@ func (s *Session) etcd(ctx context.Context, via string) (*etcd.Client, error) {
 		}
 		return data
 	}
-	pair, err := tls.X509KeyPair(read("client.crt"), read("client.key"))
+	config, err := etcd.TLS(read("server-ca.crt"), read("client.crt"), read("client.key"))
 	if err != nil {
-		return nil, fmt.Errorf("%s has no certificate for etcd that can be read in %s", via, etcdTLS)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(read("server-ca.crt")) {
-		return nil, errors.New(via + " has no authority of etcd in " + etcdTLS)
+		return nil, fmt.Errorf("what %s has in %s: %w", via, etcdTLS, err)
 	}
 	return etcd.New(etcd.Config{
-		Endpoints: s.endpoints(via), Dial: host.Dial,
-		TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12},
+		Endpoints: s.endpoints(via), Dial: host.Dial, TLS: config,
 	}), nil
 }
 

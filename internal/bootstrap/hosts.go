@@ -32,8 +32,8 @@ func (r remote) host(ctx context.Context) (*ssh.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.s.mu.Lock()
-	defer r.s.mu.Unlock()
+	r.s.hostsMu.Lock()
+	defer r.s.hostsMu.Unlock()
 	is, ok := r.s.hosts[r.node.Name]
 	if ok && slices.Equal(is.keys, keys) {
 		return is.Host, nil

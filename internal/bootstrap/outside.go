@@ -2,15 +2,14 @@ package bootstrap
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 
 	"github.com/slipway/slipway/internal/bootstrap/adopt"
 	"github.com/slipway/slipway/internal/bootstrap/disks"
 	"github.com/slipway/slipway/internal/bootstrap/k3s"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/bootstrap/preflight"
 	"github.com/slipway/slipway/internal/bootstrap/vip"
-	"github.com/slipway/slipway/internal/secrets"
 	"github.com/slipway/slipway/internal/sequence"
 )
 
@@ -21,7 +20,7 @@ import (
 //   - k3s on the servers, one by one, and then on the agents;
 //   - the API's virtual address, which follows servers that are there;
 //   - the kubeconfig, and the record of the cluster in the ledger.
-func (s *Session) outside(_ context.Context, p *Payload, r *reader) ([]sequence.Step, error) {
+func (s *Session) outside(_ context.Context, p *material.Payload, r *material.Reader) ([]sequence.Step, error) {
 	steps := []sequence.Step{preflight.Step(preflight.Options{
 		Cluster: s.Cluster, Survey: s.survey, Recorded: s.recorded, Etcd: s.members, WithoutTimeServer: s.noTime,
 	})}
@@ -36,15 +35,10 @@ func (s *Session) outside(_ context.Context, p *Payload, r *reader) ([]sequence.
 }
 
 // k3s is what the steps of k3s need.
-func (s *Session) k3s(r *reader) k3s.Options {
+func (s *Session) k3s(r *material.Reader) k3s.Options {
 	return k3s.Options{
 		Cluster: s.Cluster, Node: func(name string) k3s.Node { return s.node(name) }, Survey: s.survey,
 		Recorded: s.recorded, Etcd: s.members, Pause: pause,
-		Token: func() (string, error) {
-			if r.secrets == nil {
-				return "", errors.New("the secrets are not open")
-			}
-			return r.secrets.Need(secrets.Token)
-		},
+		Token: r.Token,
 	}
 }

@@ -4,25 +4,24 @@ import (
 	"context"
 	"errors"
 
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/diag"
-	"github.com/slipway/slipway/internal/exit"
-	"github.com/slipway/slipway/internal/secrets"
 	"github.com/slipway/slipway/internal/sequence"
 )
 
 // Parity compares the repository with what runs, or offline with what the profile
 // would install.
-func Parity(ctx context.Context, s Settings, p *Payload, offline bool) (Verdicts, error) {
+func Parity(ctx context.Context, s material.Settings, p *material.Payload, offline bool) (material.Verdicts, error) {
 	session, err := Start(s, Login{}, Record{})
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
-	r, err := s.reader(session.Redactor)
+	r, err := s.Reader(session.Redactor)
 	if err != nil {
 		return nil, err
 	}
-	got, err := r.read(ctx)
+	got, err := r.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -36,17 +35,5 @@ func Parity(ctx context.Context, s Settings, p *Payload, offline bool) (Verdicts
 			return nil, err
 		}
 	}
-	return p.judge(s.Cluster, got.tree, running)
+	return p.Judge(s.Cluster, got.Tree, running)
 }
-
-// reader is a reader of the repository. A checkout without secrets needs none.
-func (s Settings) reader(redactor *secrets.Redactor) (*reader, error) {
-	f, ids, err := s.unseal(redactor)
-	if err != nil && s.Repo == "" {
-		return nil, err
-	}
-	return &reader{settings: s, secrets: f, ids: ids}, nil
-}
-
-// Refusal is an error with all findings, for the exit code, or nil.
-func (v Verdicts) Refusal() error { return exit.With(exit.Refused, v.Err()) }

@@ -12,7 +12,9 @@ import (
 	"github.com/slipway/slipway/internal/bootstrap/facts"
 	"github.com/slipway/slipway/internal/bootstrap/k3s"
 	"github.com/slipway/slipway/internal/bootstrap/kube"
+	"github.com/slipway/slipway/internal/bootstrap/longhorn"
 	"github.com/slipway/slipway/internal/bootstrap/machines"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/bootstrap/rebuild"
 	"github.com/slipway/slipway/internal/bootstrap/runlock"
 	"github.com/slipway/slipway/internal/bootstrap/verdict"
@@ -35,8 +37,8 @@ type Rebuild struct {
 // Rebuild takes a node out of the cluster and brings its machine back as the same
 // node. The same command after a kill goes on. It returns how many steps did, or
 // would do, something.
-func (s *Session) Rebuild(ctx context.Context, p *Payload, o Rebuild, on func(sequence.Event)) (did int, err error) {
-	if err := s.active(); err != nil {
+func (s *Session) Rebuild(ctx context.Context, p *material.Payload, o Rebuild, on func(sequence.Event)) (did int, err error) {
+	if err := s.Active(); err != nil {
 		return 0, err
 	}
 	lock, err := s.lock()
@@ -52,6 +54,18 @@ func (s *Session) Rebuild(ctx context.Context, p *Payload, o Rebuild, on func(se
 		return 0, exit.With(exit.Failed, diag.WithHint(errors.New("no pxed answers, and the machine has to be imaged by one"),
 			"start it: pxed serve -p "+s.Profile+" --image "+s.Build+" -i INTERFACE"))
 	}
+	runner := sequence.Runner{Now: s.Now, On: on}
+	if o.Plan {
+		run, err := b.Look(ctx, rebuild.Story, o.Node)
+		if err != nil {
+			return 0, err
+		}
+		steps, err := s.rebuild(ctx, p, o, b, run)
+		if err != nil {
+			return 0, err
+		}
+		return runner.Plan(ctx, steps)
+	}
 	run, _, err := b.Begin(ctx, rebuild.Story, o.Node, runlock.Self(s.Now()).String(), s.Now())
 	if err != nil {
 		return 0, err
@@ -60,20 +74,36 @@ func (s *Session) Rebuild(ctx context.Context, p *Payload, o Rebuild, on func(se
 	if err != nil {
 		return 0, err
 	}
-	runner := sequence.Runner{Now: s.Now, On: on}
-	if o.Plan {
-		did, err = runner.Plan(ctx, steps)
-		return did, errors.Join(err, run.End(ctx, "only planned"))
-	}
 	if did, err = runner.Run(ctx, steps); err != nil {
 		return did, err // the run stays open: the next one goes on with it
 	}
 	return did, run.End(ctx, "done")
 }
 
+// Abandon ends the open run of a rebuild in the ledger; nothing else is changed.
+func (s *Session) Abandon(ctx context.Context, node string) (err error) {
+	lock, err := s.lock()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	b, err := s.book(ctx)
+	if err != nil {
+		return err
+	}
+	run, err := b.Look(ctx, rebuild.Story, node)
+	if err != nil {
+		return err
+	}
+	if run.ID == "" {
+		return diag.WithHint(fmt.Errorf("no rebuild of %s is open", node), "bootstrap status shows the cluster")
+	}
+	return run.End(ctx, "abandoned")
+}
+
 // rebuild lays the steps out.
-func (s *Session) rebuild(ctx context.Context, p *Payload, o Rebuild, b *book.Book, run *book.Run) ([]sequence.Step, error) {
-	r, err := s.reader(s.Redactor)
+func (s *Session) rebuild(ctx context.Context, p *material.Payload, o Rebuild, b *book.Book, run *book.Run) ([]sequence.Step, error) {
+	r, err := s.Reader(s.Redactor)
 	if err != nil {
 		return nil, err
 	}
@@ -99,12 +129,31 @@ func (s *Session) rebuild(ctx context.Context, p *Payload, o Rebuild, b *book.Bo
 		},
 		Join: s.joining(target.node, r), Network: cilium.Ready(network, open, s.agent, pause),
 	}
+	if options.Storage, err = s.stored(p, target.node); err != nil {
+		return nil, err
+	}
 	steps := rebuild.Steps(options)
 	return append(steps, adopt.Step(s.sources(), known{s})), nil
 }
 
+// stored are the waits for Longhorn's disks on a node; it is marked for them first. A
+// build without Longhorn's chart has none.
+func (s *Session) stored(p *material.Payload, n cluster.Node) ([]sequence.Step, error) {
+	if !s.Cluster.Longhorn.Enabled || len(p.Longhorn) == 0 {
+		return nil, nil
+	}
+	alone := s.Cluster
+	alone.Nodes = []cluster.Node{n}
+	marks, err := longhorn.Marks(alone)
+	if err != nil {
+		return nil, err
+	}
+	st := longhorn.Storage{Cluster: alone, Marks: kube.Manifest{Open: s.open, Objects: marks}}
+	return append(longhorn.Install(st)[:1], longhorn.Ready(st, kube.Open(s.open), pause)...), nil
+}
+
 // joining are the steps that bring an installed node into the cluster.
-func (s *Session) joining(n cluster.Node, r *reader) []sequence.Step {
+func (s *Session) joining(n cluster.Node, r *material.Reader) []sequence.Step {
 	alone := s.Cluster
 	alone.Nodes = []cluster.Node{n}
 	steps := disks.Steps(alone, func(name string) disks.Node { return s.node(name) }, s.survey)

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway/slipway/internal/bootstrap/book"
 	"github.com/slipway/slipway/internal/bootstrap/chart"
 	"github.com/slipway/slipway/internal/bootstrap/kube"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/bootstrap/ssh"
 	"github.com/slipway/slipway/internal/bootstrap/survey"
 	"github.com/slipway/slipway/internal/cluster"
@@ -31,7 +32,7 @@ const (
 
 // Session holds the drivers of one command. They connect when they are first used.
 type Session struct {
-	Settings
+	material.Settings
 	Redactor  *secrets.Redactor
 	survey    *survey.Survey
 	login     *ssh.Login
@@ -39,10 +40,12 @@ type Session struct {
 	noTime    bool
 	record    Record
 
-	mu     sync.Mutex // over what is opened when it is needed
-	hosts  map[string]connected
-	kube   *kube.Client
-	ledger *book.Book
+	mu sync.Mutex // over what is opened when it is needed
+
+	hostsMu sync.Mutex // its own: opening the API asks nodes
+	hosts   map[string]connected
+	kube    *kube.Client
+	ledger  *book.Book
 }
 
 // Login is how the nodes are logged in to.
@@ -54,7 +57,7 @@ type Login struct {
 }
 
 // Start makes the drivers; nothing is sent yet.
-func Start(s Settings, l Login, r Record) (*Session, error) {
+func Start(s material.Settings, l Login, r Record) (*Session, error) {
 	out := &Session{
 		Settings: s, Redactor: &secrets.Redactor{}, record: r, noTime: l.WithoutTimeServer,
 		addresses: map[string]string{}, hosts: map[string]connected{},
@@ -114,7 +117,7 @@ func (s *Session) open(ctx context.Context) (*kube.Client, error) {
 	path := filepath.Join(s.State, kubeconfigName)
 	data, err := os.ReadFile(path)
 	var dial kube.Dialer
-	if missing(err) {
+	if material.Missing(err) {
 		path = k3sconf.KubeconfigPath
 		data, dial, err = s.serving(ctx)
 	}
@@ -138,7 +141,7 @@ func (s *Session) serving(ctx context.Context) ([]byte, kube.Dialer, error) {
 			continue
 		}
 		data, err := s.node(seen.Node).Get(ctx, k3sconf.KubeconfigPath)
-		if missing(err) {
+		if material.Missing(err) {
 			continue
 		}
 		return data, s.node(seen.Node).Dial, err
@@ -156,13 +159,13 @@ func (s *Session) servers() []string {
 }
 
 // running are the values of the releases that run, by name.
-func (s *Session) running(ctx context.Context, p *Payload) (map[string]map[string]any, error) {
+func (s *Session) running(ctx context.Context, p *material.Payload) (map[string]map[string]any, error) {
 	k, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]map[string]any{}
-	for _, r := range p.releases(s.Cluster) {
+	for _, r := range p.Releases(s.Cluster) {
 		is, err := (chart.Client{Kube: k}).Status(ctx, r.Name, r.Namespace)
 		if err != nil {
 			return nil, err

@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 
 	"github.com/slipway/slipway/internal/bootstrap/handover"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/bootstrap/runlock"
 	"github.com/slipway/slipway/internal/sequence"
 )
 
 // Plan looks at every step and tells what Up would do. It returns how many steps
 // have something to do.
-func (s *Session) Plan(ctx context.Context, p *Payload, on func(sequence.Event)) (pending int, err error) {
+func (s *Session) Plan(ctx context.Context, p *material.Payload, on func(sequence.Event)) (pending int, err error) {
 	steps, err := s.steps(ctx, p)
 	if err != nil {
 		return 0, err
@@ -23,8 +24,8 @@ func (s *Session) Plan(ctx context.Context, p *Payload, on func(sequence.Event))
 
 // Up makes every step true, and returns how many did something. One Up runs at a
 // time; the lock dies with its process.
-func (s *Session) Up(ctx context.Context, p *Payload, on func(sequence.Event)) (did int, err error) {
-	if err := s.active(); err != nil {
+func (s *Session) Up(ctx context.Context, p *material.Payload, on func(sequence.Event)) (did int, err error) {
+	if err := s.Active(); err != nil {
 		return 0, err
 	}
 	lock, err := s.lock()
@@ -48,8 +49,8 @@ func (s *Session) lock() (*runlock.Lock, error) {
 
 // steps are all steps, from machines that have booted to the hand-over. What Flux
 // owns by now is only watched.
-func (s *Session) steps(ctx context.Context, p *Payload) ([]sequence.Step, error) {
-	r, err := s.reader(s.Redactor)
+func (s *Session) steps(ctx context.Context, p *material.Payload) ([]sequence.Step, error) {
+	r, err := s.Reader(s.Redactor)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slipway/slipway/internal/bootstrap/kube"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/bootstrap/support"
 	"github.com/slipway/slipway/internal/payload/object"
 	"github.com/slipway/slipway/internal/payload/yamlform"
@@ -29,7 +30,7 @@ const (
 // about the cluster. plan adds what Plan tells; it may be nil.
 func (s *Session) Support(ctx context.Context, w io.Writer, nodes []string, plan func(context.Context) ([]byte, error), tell sequence.Tell) (support.Result, error) {
 	// What is known to be secret must be known here, or it could not be taken out.
-	if _, _, err := s.unseal(s.Redactor); err != nil && !missing(err) {
+	if _, _, err := s.Unseal(s.Redactor); err != nil && !material.Missing(err) {
 		return support.Result{}, fmt.Errorf("a bundle is written only by who can tell what must not be in it: %w", err)
 	}
 	if len(nodes) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/slipway/slipway/internal/bootstrap/handover"
 	"github.com/slipway/slipway/internal/bootstrap/kube"
 	"github.com/slipway/slipway/internal/bootstrap/longhorn"
+	"github.com/slipway/slipway/internal/bootstrap/material"
 	"github.com/slipway/slipway/internal/bootstrap/nodes"
 	"github.com/slipway/slipway/internal/payload/ciliumvalues"
 	"github.com/slipway/slipway/internal/payload/fluxsync"
@@ -40,7 +41,7 @@ func pause(ctx context.Context) error {
 //   - then the gate, and the hand-over.
 //
 // After the hand-over they only watch.
-func (s *Session) inside(p *Payload, r *reader) ([]sequence.Step, error) {
+func (s *Session) inside(p *material.Payload, r *material.Reader) ([]sequence.Step, error) {
 	network, err := s.network(p)
 	if err != nil {
 		return nil, err
@@ -78,8 +79,8 @@ func (s *Session) agent(ctx context.Context, node string) (net.Conn, error) {
 	return s.node(node).Dial(ctx, "unix", cilium.SocketPath)
 }
 
-func (s *Session) network(p *Payload) (cilium.Network, error) {
-	release := p.network(s.Cluster)
+func (s *Session) network(p *material.Payload) (cilium.Network, error) {
+	release := p.Network(s.Cluster)
 	n := cilium.Network{
 		Release: chart.Installation{Open: s.open, Release: release}, Values: release.Values,
 		PodCIDR: s.Cluster.Network.PodCIDR.String(), Nodes: s.names(),
@@ -98,7 +99,7 @@ func (s *Session) network(p *Payload) (cilium.Network, error) {
 	return n, nil
 }
 
-func (s *Session) storage(p *Payload) ([]sequence.Step, error) {
+func (s *Session) storage(p *material.Payload) ([]sequence.Step, error) {
 	if !s.Cluster.Longhorn.Enabled {
 		return nil, nil
 	}
@@ -115,7 +116,7 @@ func (s *Session) storage(p *Payload) ([]sequence.Step, error) {
 		st.Definitions = kube.Manifest{Open: s.open, Objects: definitions}
 		return longhorn.Install(st), nil
 	}
-	release := p.storage(s.Cluster)
+	release := p.Storage(s.Cluster)
 	st.Namespace = kube.Manifest{Open: s.open, Objects: longhorn.Space()}
 	st.Release, st.Values = chart.Installation{Open: s.open, Release: release}, release.Values
 	return append(longhorn.Install(st), longhorn.Ready(st, kube.Open(s.open), pause)...), nil
@@ -123,7 +124,7 @@ func (s *Session) storage(p *Payload) ([]sequence.Step, error) {
 
 // flux are the steps from Flux's components to the hand-over; without a repository
 // in the profile there are none.
-func (s *Session) flux(p *Payload, r *reader) ([]sequence.Step, error) {
+func (s *Session) flux(p *material.Payload, r *material.Reader) ([]sequence.Step, error) {
 	if s.Cluster.Flux.URL == "" {
 		return nil, nil
 	}
@@ -134,34 +135,34 @@ func (s *Session) flux(p *Payload, r *reader) ([]sequence.Step, error) {
 	f := flux.Flux{Version: s.Cluster.Flux.Version, Objects: components}
 	manifest := func(objects ...map[string]any) flux.Wanted { return kube.Manifest{Open: s.open, Objects: objects} }
 	f.Components = manifest(components...)
-	private := fluxsync.Options{Private: r.private()}
+	private := fluxsync.Options{Private: r.Private()}
 	synced := fluxsync.Objects(s.Cluster, private)
 	private.Suspend = true
 	f.Source = manifest(synced[0])
 	f.Sync = manifest(synced[1])
-	f.Secrets = manifest(r.objects()...)
+	f.Secrets = manifest(r.Secrets()...)
 	source := object.Of(synced[0])
 	steps := append(flux.Install(f), flux.Ready(f, source, "", kube.Open(s.open), pause)...)
 	return append(steps, handover.Steps(kube.Open(s.open), f.Sync, handover.Release{Name: "cilium", Namespace: "kube-system"},
-		func(ctx context.Context) error { return s.gate(ctx, p, r) }, r.revision, pause)...), nil
+		func(ctx context.Context) error { return s.gate(ctx, p, r) }, r.Revision, pause)...), nil
 }
 
 // repository are the checks of the repository that come before anything is changed:
 // it can be reached, the age key opens it, and Flux would adopt from it what is going
 // to be installed. Once Flux owns the cluster, all that is its business.
-func (s *Session) repository(p *Payload, r *reader) []sequence.Step {
+func (s *Session) repository(p *material.Payload, r *material.Reader) []sequence.Step {
 	if s.Cluster.Flux.URL == "" {
 		return nil
 	}
-	proven := flux.Proven(r.prove)
+	proven := flux.Proven(r.Prove)
 	parity := sequence.Step{
 		Layer: "handover", Name: "the repository agrees with the profile",
 		Observe: func(ctx context.Context) ([]sequence.Change, error) {
-			got, err := r.read(ctx)
+			got, err := r.Read(ctx)
 			if err != nil {
 				return nil, err
 			}
-			verdicts, err := p.judge(s.Cluster, got.tree, nil)
+			verdicts, err := p.Judge(s.Cluster, got.Tree, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -184,8 +185,8 @@ func (s *Session) before(step sequence.Step) sequence.Step {
 }
 
 // gate refuses the hand-over unless Flux would adopt what runs.
-func (s *Session) gate(ctx context.Context, p *Payload, r *reader) error {
-	got, err := r.read(ctx)
+func (s *Session) gate(ctx context.Context, p *material.Payload, r *material.Reader) error {
+	got, err := r.Read(ctx)
 	if err != nil {
 		return err
 	}
@@ -193,35 +194,9 @@ func (s *Session) gate(ctx context.Context, p *Payload, r *reader) error {
 	if err != nil {
 		return err
 	}
-	verdicts, err := p.judge(s.Cluster, got.tree, running)
+	verdicts, err := p.Judge(s.Cluster, got.Tree, running)
 	if err != nil {
 		return err
 	}
 	return verdicts.Refusal()
-}
-
-// revision is the commit that the hand-over is about.
-func (r *reader) revision(ctx context.Context) (string, error) {
-	got, err := r.read(ctx)
-	return got.revision, err
-}
-
-// private says whether the repository is read with a Secret.
-func (r *reader) private() bool {
-	a := r.access()
-	return a.Identity != "" || a.Password != "" || a.CA != ""
-}
-
-// objects are the Secrets that Flux reads: the age key that opens the repository, and
-// what the forge asks for.
-func (r *reader) objects() []map[string]any {
-	out := []map[string]any{fluxsync.Secret(fluxsync.AgeSecret, map[string][]byte{fluxsync.AgeKey: r.ids.Text()})}
-	if !r.private() {
-		return out
-	}
-	a := r.access()
-	return append(out, fluxsync.Secret(fluxsync.Name, map[string][]byte{
-		fluxsync.KeyIdentity: []byte(a.Identity), fluxsync.KeyKnownHosts: []byte(a.KnownHosts),
-		fluxsync.KeyUsername: []byte(a.User), fluxsync.KeyPassword: []byte(a.Password), fluxsync.KeyCA: []byte(a.CA),
-	}))
 }

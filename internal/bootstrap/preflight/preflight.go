@@ -158,7 +158,7 @@ func (l *list) k3s(c cluster.Cluster, n cluster.Node, k facts.K3s) {
 	switch {
 	case k.Version == "":
 		l.add(n.Name, "its image has no k3s")("build the image with k3s in it and install the node with that")
-	case k.Version != c.K3s.Version && !k.Knows() && !k.Joined:
+	case upstream(k.Version) != upstream(c.K3s.Version) && !k.Knows() && !k.Joined:
 		l.add(n.Name, "its image has k3s %s, the profile wants %s", k.Version, c.K3s.Version)("build the image anew and install the node with it, or set k3s.version to what it has")
 	}
 	agent := k.Unit == "k3s-agent.service"
@@ -170,6 +170,13 @@ func (l *list) k3s(c cluster.Cluster, n cluster.Node, k facts.K3s) {
 	case k.Knows() && !k.Config:
 		l.add(n.Name, "it holds data of a cluster that was not made by Slipway: there is no configuration of k3s")("save what it holds, then install the node anew")
 	}
+}
+
+// upstream is the version of Kubernetes in a version of k3s: what counts for nodes that
+// shall work together. Which k3s an image holds, its lock says.
+func upstream(version string) string {
+	v, _, _ := strings.Cut(version, "+")
+	return v
 }
 
 // cluster judges the nodes as members of one cluster.

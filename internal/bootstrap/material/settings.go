@@ -1,4 +1,7 @@
-package bootstrap
+// Package material is what a cluster is made from, before anything of it is touched:
+// settings, secrets, the payload of the build, and the GitOps repository with the
+// judgement whether Flux could take over from it.
+package material
 
 import (
 	"errors"
@@ -50,8 +53,8 @@ func (s Settings) configDir() string {
 	return filepath.Join(s.Home, ".config")
 }
 
-// active refuses a profile that is for design only.
-func (s Settings) active() error {
+// Active refuses a profile that is for design only.
+func (s Settings) Active() error {
 	if s.Cluster.Status != cluster.StatusDesignOnly {
 		return nil
 	}
@@ -59,8 +62,8 @@ func (s Settings) active() error {
 		"set status: active in the profile, in git, when it is meant"))
 }
 
-// unseal decrypts the secrets and makes them unspeakable.
-func (s Settings) unseal(r *secrets.Redactor) (*secrets.File, secrets.Identities, error) {
+// Unseal decrypts the secrets and makes them unspeakable.
+func (s Settings) Unseal(r *secrets.Redactor) (*secrets.File, secrets.Identities, error) {
 	ids, err := s.identities()
 	if err != nil {
 		return nil, ids, err
@@ -74,5 +77,5 @@ func (s Settings) unseal(r *secrets.Redactor) (*secrets.File, secrets.Identities
 	return f, ids, nil
 }
 
-// missing says whether an error is that of a file that is not there.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+// Missing says whether an error is that of a file that is not there.
+func Missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,4 +1,4 @@
-package bootstrap
+package material
 
 import (
 	"fmt"
@@ -30,13 +30,13 @@ type Payload struct {
 	Images              []byte // names of the container images in the build, one a line
 }
 
-// network is the release of Cilium as the profile wants it.
-func (p *Payload) network(c cluster.Cluster) chart.Release {
+// Network is the release of Cilium as the profile wants it.
+func (p *Payload) Network(c cluster.Cluster) chart.Release {
 	return chart.Release{Name: "cilium", Namespace: "kube-system", Archive: p.Cilium, Values: ciliumvalues.Values(c)}
 }
 
-// storage is the release of Longhorn as the profile wants it.
-func (p *Payload) storage(c cluster.Cluster) chart.Release {
+// Storage is the release of Longhorn as the profile wants it.
+func (p *Payload) Storage(c cluster.Cluster) chart.Release {
 	return chart.Release{Name: "longhorn", Namespace: longhornvalues.Namespace, Archive: p.Longhorn, Values: longhornvalues.Values(c)}
 }
 
@@ -48,11 +48,11 @@ func helmRepository(chart string) string {
 	return "https://helm.cilium.io/"
 }
 
-// releases are the releases that Flux adopts.
-func (p *Payload) releases(c cluster.Cluster) []chart.Release {
-	out := []chart.Release{p.network(c)}
+// Releases are the releases that Flux adopts.
+func (p *Payload) Releases(c cluster.Cluster) []chart.Release {
+	out := []chart.Release{p.Network(c)}
 	if c.Longhorn.Enabled && len(p.Longhorn) > 0 {
-		out = append(out, p.storage(c))
+		out = append(out, p.Storage(c))
 	}
 	return out
 }
@@ -61,7 +61,7 @@ func (p *Payload) releases(c cluster.Cluster) []chart.Release {
 func (p *Payload) starter(s Settings, recipients []string, existing bootgitops.Files) (gitops.Input, error) {
 	in := gitops.From(s.Cluster)
 	in.Recipients, in.Existing, in.Extra = recipients, existing, map[string][]byte{}
-	for _, r := range p.releases(s.Cluster) {
+	for _, r := range p.Releases(s.Cluster) {
 		name, version, err := chart.Identity(r)
 		if err != nil {
 			return in, err
@@ -134,7 +134,7 @@ func (p *Payload) accept(s Settings, ids secrets.Identities, files bootgitops.Fi
 	if err != nil {
 		return err
 	}
-	verdicts, err := p.judge(s.Cluster, tree, nil)
+	verdicts, err := p.Judge(s.Cluster, tree, nil)
 	if err != nil {
 		return err
 	}
@@ -155,11 +155,11 @@ func (v Verdicts) Err() error {
 	return all.Err()
 }
 
-// judge compares the repository with the releases: with the values that run, where
+// Judge compares the repository with the releases: with the values that run, where
 // running has them, else with those of the profile.
-func (p *Payload) judge(c cluster.Cluster, tree *bootgitops.Tree, running map[string]map[string]any) (Verdicts, error) {
+func (p *Payload) Judge(c cluster.Cluster, tree *bootgitops.Tree, running map[string]map[string]any) (Verdicts, error) {
 	out := Verdicts{}
-	for _, r := range p.releases(c) {
+	for _, r := range p.Releases(c) {
 		if values, ok := running[r.Name]; ok {
 			r.Values = values
 		}

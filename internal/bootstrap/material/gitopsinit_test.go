@@ -1,4 +1,4 @@
-package bootstrap
+package material
 
 import (
 	"archive/tar"
@@ -53,7 +53,7 @@ func ciliumChart(t *testing.T) []byte {
 // settings are those of a profile in a directory of the test, with secrets for two.
 func settings(t *testing.T, profile string) Settings {
 	t.Helper()
-	p, err := profilefile.Load("../../profiles/" + profile + ".yaml")
+	p, err := profilefile.Load("../../../profiles/" + profile + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,12 +153,12 @@ func parityOf(t *testing.T, s Settings, p *Payload) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{settings: s, ids: ids}
-	got, err := r.read(t.Context())
+	r := &Reader{settings: s, ids: ids}
+	got, err := r.Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := p.judge(s.Cluster, got.tree, nil)
+	v, err := p.Judge(s.Cluster, got.Tree, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

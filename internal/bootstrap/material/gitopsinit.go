@@ -1,4 +1,4 @@
-package bootstrap
+package material
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func GitOpsInit(ctx context.Context, s Settings, p *Payload, dir string) (Starte
 		return Starter{}, exit.With(exit.Usage, diag.WithHint(fmt.Errorf("%s names no directory for the cluster", s.Profile), "set flux.path in the profile, such as clusters/"+s.Cluster.Environment))
 	}
 	var redactor secrets.Redactor
-	sealed, ids, err := s.unseal(&redactor)
+	sealed, ids, err := s.Unseal(&redactor)
 	if err != nil {
 		return Starter{}, err
 	}
