@@ -142,6 +142,7 @@ func TestRunResumes(t *testing.T) {
 	for kill := range names {
 		w := &world{}
 		ctx, cancel := context.WithCancelCause(t.Context())
+		t.Cleanup(func() { cancel(nil) })
 		var steps []Step
 		for i, name := range names {
 			steps = append(steps, w.step(name, func(s *Step) {
