@@ -141,6 +141,20 @@ func TestThreeServers(t *testing.T) {
 		})
 	}
 	wantVoters(t, n3, "n1", "n2", "n3")
+
+	// Two are lost for good: the one that is left forgets them, when told to.
+	for _, s := range servers {
+		s.kill()
+	}
+	n1.configure(t, "cluster-reset: true")
+	n1.start(t)
+	if code := n1.ended(t); code != 0 {
+		t.Errorf("the reset ended with %d\n%s", code, n1.said(t))
+	}
+	n1.configure(t)
+	n1.up(t)
+	wantVoters(t, n1, "n1")
+	n1.object(t, "GET", configMaps+"/kept", "")
 }
 
 func files(t *testing.T, servers []*server) {

@@ -2,6 +2,7 @@ package labcluster
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -20,7 +21,14 @@ import (
 	"github.com/slipway/slipway/vm-test/netns"
 )
 
-func TestMain(m *testing.M) { os.Exit(netns.Main(m)) }
+// TestMain builds k3s outside of the namespace, from which no module can be had.
+func TestMain(m *testing.M) {
+	if _, err := labbin.Build(context.Background(), "k3s"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(netns.Main(m))
+}
 
 // waitTime bounds every wait; on an idle machine a server is up in ten seconds.
 const waitTime = 5 * time.Minute
