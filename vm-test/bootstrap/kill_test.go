@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slipway/slipway/internal/payload/object"
 	"github.com/slipway/slipway/vm-test/controlplane"
@@ -57,9 +58,12 @@ func (s *suite) killedInsideSteps(t *testing.T) {
 	g := newGate(t, p)
 	kills := 0
 	for ; kills < 50; kills++ {
+		since := time.Now()
 		g.until(func(w write) bool { return w.n == 15 })
 		c := s.start(t, g.kubeconfig())
-		if s.ends(t, c, g) {
+		end := s.ends(t, c, g)
+		t.Logf("%s after %s", end, time.Since(since).Round(100*time.Millisecond))
+		if end == "done" {
 			break
 		}
 	}
@@ -70,8 +74,8 @@ func (s *suite) killedInsideSteps(t *testing.T) {
 	s.converged(t, r)
 }
 
-// ends waits for a child to be done, or kills it when the gate holds it.
-func (s *suite) ends(t *testing.T, c *child, g *gate) bool {
+// ends waits for a child to be done, or kills it when the gate holds it, and says which.
+func (s *suite) ends(t *testing.T, c *child, g *gate) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -79,11 +83,10 @@ func (s *suite) ends(t *testing.T, c *child, g *gate) bool {
 		select {
 		case w := <-g.held:
 			c.kill()
-			t.Logf("killed at %s", w)
-			return false
+			return "killed at " + w.String()
 		case line, ok := <-c.lines:
 			if strings.HasPrefix(line, "all steps are done") {
-				return true
+				return "done"
 			}
 			c.said.WriteString(line + "\n")
 			if !ok {
