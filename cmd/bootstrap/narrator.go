@@ -93,7 +93,7 @@ func (n *narrator) wait(e sequence.Event) {
 		return
 	}
 	n.words, n.said = e.Words, e.Time
-	text := "         waiting " + e.Words
+	text := "         waiting " + strings.TrimPrefix(e.Words, "waiting ")
 	if e.Since != nil {
 		text += ", for " + short(e.Time.Sub(*e.Since))
 	}
