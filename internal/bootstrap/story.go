@@ -64,8 +64,19 @@ func (s *Session) steps(ctx context.Context, p *material.Payload) ([]sequence.St
 	}
 	for i := range inside {
 		inside[i].Watch = s.owned
+		inside[i].Observe = s.seen(inside[i].Observe)
 	}
 	return append(outside, inside...), nil
+}
+
+// seen lets a step within the cluster look only when there is one.
+func (s *Session) seen(observe func(context.Context) ([]sequence.Change, error)) func(context.Context) ([]sequence.Change, error) {
+	return func(ctx context.Context) ([]sequence.Change, error) {
+		if _, err := s.open(ctx); err != nil {
+			return nil, err
+		}
+		return observe(ctx)
+	}
 }
 
 // owned says whether Flux owns the cluster by now.
