@@ -3,6 +3,7 @@
 package imagebuild
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,7 +103,7 @@ func (r *Resolved) readBuiltin() (err error) {
 func (r *Resolved) readNodeInit() error {
 	r.nodeinit = r.request.NodeInit
 	if r.nodeinit != "" {
-		return nil
+		return static(r.nodeinit)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -111,6 +112,22 @@ func (r *Resolved) readNodeInit() error {
 	r.nodeinit = filepath.Join(filepath.Dir(self), "nodeinit")
 	if _, err := os.Stat(r.nodeinit); err != nil {
 		return diag.WithHint(fmt.Errorf("nodeinit, which goes into the image, is not beside %s", self), "run make build, or name it with --nodeinit")
+	}
+	return static(r.nodeinit)
+}
+
+// static refuses a program that wants an interpreter: the initramfs has no libraries,
+// and a kernel that cannot start its first program says no more than that.
+func static(program string) error {
+	f, err := elf.Open(program)
+	if err != nil {
+		return nil // not there, or no such program; said where it is read
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return diag.WithHint(fmt.Errorf("%s is linked to libraries, and nothing in the initramfs has them", program), "build it without cgo: make build does")
+		}
 	}
 	return nil
 }
