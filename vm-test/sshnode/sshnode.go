@@ -34,6 +34,7 @@ const (
 // Options say how a node differs from the simplest.
 type Options struct {
 	Host   *netns.Host // the network it is in; nil is the test's own
+	Name   string      // host name; "" is the host's
 	Listen string      // host:port; "" is a free port of the loopback
 	Lines  []string    // more lines of sshd_config, before the usual ones
 }
@@ -117,7 +118,7 @@ func Start(t testing.TB, o Options) *Node {
 	n.HostKey = newKey(t, filepath.Join(dir, "host"))
 	config := filepath.Join(dir, "sshd_config")
 	write(t, config, strings.Join(append(o.Lines, settings(n.Address, dir)...), "\n")+"\n")
-	args := []string{"--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "sh", "-c", set, "sh", config, n.Public}
+	args := []string{"--mount", "--pid", "--uts", "--fork", "--kill-child", "--mount-proc", "--propagation", "private", "sh", "-c", set, "sh", config, n.Public, o.Name}
 	n.cmd = exec.Command("unshare", args...)
 	if o.Host != nil {
 		n.cmd = o.Host.Command(context.Background(), "unshare", args...)
@@ -140,6 +141,8 @@ func Start(t testing.TB, o Options) *Node {
 
 // set makes the node's own view of the host's files, its users, and becomes sshd.
 const set = `set -e
+name=$3
+[ -z "$name" ] || hostname "$name"
 mount -t tmpfs tmpfs /run
 mkdir -p /run/sshd /run/layers
 for d in /etc /var/lib /var/log /usr/local /home; do
@@ -148,6 +151,7 @@ for d in /etc /var/lib /var/log /usr/local /home; do
 	mount -t overlay overlay -o "lowerdir=$d,upperdir=$l.up,workdir=$l.work" "$d"
 done
 chmod 0755 /usr/local /usr/local/bin
+[ -z "$name" ] || echo "127.0.1.1 $name" >>/etc/hosts # sudo looks it up
 for u in slip:2001 weak:2002; do
 	id=${u#*:} u=${u%:*}
 	echo "$u:x:$id:$id::/home/$u:/bin/sh" >>/etc/passwd

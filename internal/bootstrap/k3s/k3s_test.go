@@ -244,6 +244,22 @@ func TestCauses(t *testing.T) {
 	}
 }
 
+// What was mended since is not told again: k3s goes on by itself, and the next run
+// waits for it.
+func TestMendedSince(t *testing.T) {
+	w := newWorld(t)
+	f := w.nodes["n2"]
+	f.refuses = func(*fake) string { return "Node password rejected" }
+	if _, err := w.run(); err == nil || !strings.Contains(err.Error(), "node password") {
+		t.Fatal(err)
+	}
+	f.refuses, f.slow = nil, 2
+	if events, err := w.run(); err != nil {
+		t.Fatalf("%v\n%s", err, strings.Join(events, "\n"))
+	}
+	w.converged()
+}
+
 func TestFind(t *testing.T) {
 	for _, c := range []struct {
 		name        string

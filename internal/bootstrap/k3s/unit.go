@@ -12,13 +12,10 @@ import (
 	"github.com/slipway/slipway/internal/sequence"
 )
 
-// before is how far back the journal is read, in seconds, when k3s was on its way
-// already.
-const before = 300
-
 // start starts k3s, or starts it again with what was written; one that is on its way
 // with the right configuration is left alone. It returns where its journal begins to
-// count, by the node's own clock.
+// count, by the node's own clock: from now on, because what was said before may have
+// been mended since, and what was not is said again with the next try.
 func (o Options) start(ctx context.Context, s standing, name string, tell sequence.Tell) (run journal, err error) {
 	unit, act := k3sconf.Unit(s.node(name).Role), ""
 	switch {
@@ -39,9 +36,6 @@ func (o Options) start(ctx context.Context, s standing, name string, tell sequen
 	since, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 	if err != nil {
 		return journal{}, fmt.Errorf("%s: its clock says %.40q", name, out)
-	}
-	if act == ":" {
-		since -= before
 	}
 	return journal{unit, since}, nil
 }

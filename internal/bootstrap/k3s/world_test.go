@@ -50,6 +50,7 @@ type fake struct {
 	modes   map[string]fs.FileMode
 	k       facts.K3s
 	journal []string
+	since   int                // lines of the journal before the last question for the time
 	slow    int                // looks until a start has its effect
 	refuses func(*fake) string // what k3s says instead of starting
 	failed  error
@@ -151,13 +152,15 @@ func (f *fake) Run(_ context.Context, command string, _ []byte) ([]byte, error) 
 		}
 		return []byte(digest.Of([]byte(text)).Hex() + "  -\n"), f.world.step("token of " + f.name)
 	case strings.HasPrefix(command, "date +%s; systemctl"):
+		f.since = len(f.journal)
 		f.start()
 		return []byte("1800000000\n"), f.world.step("start " + f.name)
 	case strings.HasPrefix(command, "date +%s; :"):
+		f.since = len(f.journal)
 		return []byte("1800000000\n"), f.world.step("leave " + f.name)
 	case strings.HasPrefix(command, "systemctl show"):
 		f.tick()
-		text := fmt.Sprintf("ActiveState=%s\nResult=success\nConditionResult=yes\nNRestarts=0\n\n%s\n", f.k.State, strings.Join(f.journal, "\n"))
+		text := fmt.Sprintf("ActiveState=%s\nResult=success\nConditionResult=yes\nNRestarts=0\n\n%s\n", f.k.State, strings.Join(f.journal[f.since:], "\n"))
 		return []byte(text), f.world.step("look at " + f.name)
 	}
 	f.world.t.Errorf("%s was told: %s", f.name, command)
