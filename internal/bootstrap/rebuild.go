@@ -148,7 +148,7 @@ func (s *Session) stored(p *material.Payload, n cluster.Node) ([]sequence.Step, 
 	if err != nil {
 		return nil, err
 	}
-	st := longhorn.Storage{Cluster: alone, Marks: kube.Manifest{Open: s.open, Objects: marks}}
+	st := longhorn.Storage{Cluster: alone, Marks: kube.Marks{Open: s.open, Objects: marks}}
 	return append(longhorn.Install(st)[:1], longhorn.Ready(st, kube.Open(s.open), pause)...), nil
 }
 

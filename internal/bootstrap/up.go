@@ -107,13 +107,13 @@ func (s *Session) storage(p *material.Payload) ([]sequence.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := longhorn.Storage{Cluster: s.Cluster, Marks: kube.Manifest{Open: s.open, Objects: marks}}
+	st := longhorn.Storage{Cluster: s.Cluster, Marks: kube.Marks{Open: s.open, Objects: marks}}
 	if len(p.Longhorn) == 0 {
 		definitions, err := kube.Decode("longhorn-crds.yaml", p.LonghornDefinitions)
 		if err != nil {
 			return nil, err
 		}
-		st.Definitions = kube.Manifest{Open: s.open, Objects: definitions}
+		st.Definitions = kube.Manifest{Open: s.open, Objects: longhorn.Adoptable(definitions)}
 		return longhorn.Install(st), nil
 	}
 	release := p.Storage(s.Cluster)
