@@ -51,7 +51,7 @@ func Find(path string, env func(string) string, configDir string) (Identities, e
 func fromFile(path string) (Identities, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Identities{}, fmt.Errorf("reading age key: %w", err)
+		return Identities{}, diag.WithHint(fmt.Errorf("reading age key: %w", err), "name the file that age-keygen wrote with --age-key, or in "+keyFileEnv)
 	}
 	return Parse(data, path)
 }
