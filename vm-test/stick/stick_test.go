@@ -84,7 +84,7 @@ func TestStickRefuses(t *testing.T) {
 			t.Errorf("receipt: %+v", r)
 		}
 	})
-	t.Run("foreign data, until the disk is named", func(t *testing.T) {
+	t.Run("foreign data until the disk is named", func(t *testing.T) {
 		s, disk := l.write(t), l.blank(t)
 		if out, err := exec.Command("mkfs.ext4", "-q", "-L", "precious", disk.Path).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
