@@ -7,7 +7,8 @@ import (
 )
 
 // notifier makes the function that tells systemd that the node is up (sd_notify(3)).
-// What the node starts must not speak for it, so the socket leaves the environment.
+// The API server, the kubelet and containerd would tell it, too, each of itself and
+// long before; so the socket leaves the environment.
 func notifier() (ready func()) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	os.Unsetenv("NOTIFY_SOCKET")

@@ -26,7 +26,7 @@ import (
 )
 
 // pause is the time between two tries to get something from a server.
-const pause = 5 * time.Second
+const pause = 2 * time.Second
 
 // Run runs the node's part until ctx ends or something does. For a server, the
 // supervisor is its own; an agent reaches the servers through a port of its own.
@@ -70,7 +70,7 @@ func follow(ctx context.Context, s settings.Settings, supervisor string, b *bala
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(3 * pause):
+		case <-time.After(10 * pause):
 		}
 	}
 }
@@ -104,7 +104,7 @@ func run(ctx context.Context, s settings.Settings, supervisor string, ready func
 		k.Socket = cri.Socket
 		group.Go(func() error { return <-over })
 	}
-	if err := persist(ctx, "the API server to become available", func() error {
+	if err := persist(ctx, "Waiting for the API server to become available", func() error {
 		_, err := server.Get(ctx, "/v1-k3s/readyz")
 		return err
 	}); err != nil {
@@ -127,7 +127,7 @@ func runtime(ctx context.Context, s settings.Settings, systemd bool) (<-chan err
 
 // prepare gets from a server what the kubelet needs, as long as it takes.
 func prepare(ctx context.Context, s settings.Settings, supervisor string) (server *joining.Server, k kube.Kubelet, err error) {
-	err = persist(ctx, "agent configuration; server is not ready", func() error {
+	err = persist(ctx, "Waiting to retrieve agent configuration; server is not ready", func() error {
 		if server, err = joining.Meet(ctx, supervisor, s.Token, token.Node); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func persist(ctx context.Context, what string, try func() error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		slog.Info("Waiting to retrieve "+what, "err", err)
+		slog.Info(what, "err", err)
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

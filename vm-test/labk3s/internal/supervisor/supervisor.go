@@ -124,7 +124,11 @@ func (s *Supervisor) answer(w http.ResponseWriter, req *http.Request, r route) {
 	}
 	if err := r.handle(w, req); err != nil {
 		status := statusOf(err)
-		slog.Error("Sending HTTP error", "code", status, "path", req.URL.Path, "from", req.RemoteAddr, "err", err)
+		level := slog.LevelError
+		if errors.Is(err, ErrNotReady) { // nodes ask again and again while we start
+			level = slog.LevelDebug
+		}
+		slog.Log(req.Context(), level, "Sending HTTP error", "code", status, "path", req.URL.Path, "from", req.RemoteAddr, "err", err)
 		fail(w, status, err)
 	}
 }
