@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/slipway/slipway/internal/cluster"
+	"github.com/slipway/slipway/internal/imagebuild/rootfs"
 	"github.com/slipway/slipway/internal/payload/k3sconf"
 	"github.com/slipway/slipway/internal/payload/vip"
 )
@@ -143,6 +144,15 @@ func TestDrop(t *testing.T) {
 			if _, err := path.Match(part, ""); err != nil {
 				t.Errorf("pattern %s: %v", p, err)
 			}
+		}
+	}
+	dropper, err := rootfs.NewDropper(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, needed := range []string{"etc/keepalived/keepalived.config-opts", "usr/lib/x86_64-linux-gnu/libperl.so.5.40", "usr/lib/x86_64-linux-gnu/perl-base/strict.pm"} {
+		if dropper.Drop(needed) {
+			t.Errorf("%s is left out: keepalived does not start without it, or packages do not install", needed)
 		}
 	}
 	for _, p := range []string{"etc/machine-id", "etc/ssh/ssh_host_*", "etc/iscsi/initiatorname.iscsi",

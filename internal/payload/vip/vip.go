@@ -8,7 +8,8 @@
 // without weight), and says so at once; when it dies silently the others wait for
 // three advertisements (RFC 5798, section 6.1). Both take less than five seconds. An
 // API server that accepts a connection and says nothing has two seconds each time: a
-// busy one must not lose the address.
+// busy one must not lose the address. Nor must a busy node: keepalived asks for a
+// real-time priority when it is not run in time (max_auto_priority).
 package vip
 
 import (
@@ -121,6 +122,7 @@ global_defs {
     script_user root
     enable_script_security
     vrrp_garp_master_refresh 30
+    max_auto_priority 50
 }
 
 vrrp_script api {
