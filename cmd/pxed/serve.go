@@ -92,7 +92,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 }
 
 func runServe(cmd *cobra.Command, f serveFlags) error {
-	o, err := f.options(cmd.ErrOrStderr())
+	log := lines.New(cmd.ErrOrStderr())
+	defer log.Close()
+	o, err := f.options(log)
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func spareCollector() {
 }
 
 // options checks the flags, before anything is opened.
-func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
+func (f *serveFlags) options(log io.Writer) (pxed.Options, error) {
 	p, err := profilefile.Load(f.profile)
 	if err != nil {
 		return pxed.Options{}, err
@@ -164,9 +166,7 @@ func (f *serveFlags) options(stderr io.Writer) (pxed.Options, error) {
 			return o, err
 		}
 	}
-	out := lines.New(stderr)
-	o.Lines = out
-	if o.Log, err = newLog(out, f.logFormat, f.verbose); err != nil {
+	if o.Log, err = newLog(log, f.logFormat, f.verbose); err != nil {
 		return o, err
 	}
 	o.Key, err = readKey(f.key)

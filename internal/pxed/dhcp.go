@@ -40,7 +40,7 @@ func networks(o Options) ([]network, error) {
 
 // openDHCP sends machines to the boot loaders.
 func (s *server) openDHCP(ctx context.Context) (func(context.Context) error, error) {
-	c := dhcpd.Config{Verdicts: verdicts{s}, Store: s.Leases, Counters: s.metrics, Log: s.Log, Lines: s.Lines}
+	c := dhcpd.Config{Verdicts: verdicts{s}, Store: s.Leases, Counters: s.metrics, Log: s.Log}
 	for _, n := range s.nets {
 		c.Interfaces = append(c.Interfaces, s.dhcpOf(n))
 	}

@@ -50,7 +50,6 @@ type Options struct {
 	Discover   bool            // machines of no node may be started to report
 	Local      httpd.LocalBoot // how BIOS machines are sent to their disk
 	Log        *slog.Logger
-	Lines      dhcpd.Lines // below Log; may be nil
 	Progress   progress.Reporter
 	// Started is told the addresses of HTTP when everything is open.
 	Started func(addresses []netip.AddrPort)

@@ -81,10 +81,6 @@ func (r *reader) burst(ctx context.Context, packets []listen.Packet) {
 	all := r.all[:n]
 	r.save(ctx, all)
 	r.send(all)
-	if log := r.server.cfg.Lines; log != nil {
-		log.Hold()
-		defer log.Release()
-	}
 	for i := range all {
 		if !all[i].silent {
 			r.record(ctx, all[i].q, all[i].d)

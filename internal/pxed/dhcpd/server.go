@@ -37,13 +37,6 @@ type Store interface {
 	Save(ctx context.Context, leases []lease.Lease) error
 }
 
-// Lines is what the log goes through: what is logged about the requests of a burst
-// is written together.
-type Lines interface {
-	Hold()
-	Release()
-}
-
 // Counters counts decisions for metrics.
 type Counters interface {
 	DHCP(firmware string, gave string)
@@ -56,7 +49,6 @@ type Config struct {
 	Store      Store    // nil: leases live as long as the process
 	Counters   Counters // may be nil
 	Log        *slog.Logger
-	Lines      Lines // below Log; may be nil
 }
 
 // Server is a set of open ports.

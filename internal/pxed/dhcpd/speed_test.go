@@ -24,7 +24,8 @@ func BenchmarkDecision(b *testing.B) {
 	}
 	defer null.Close()
 	log := lines.New(null)
-	l := &link{server: &Server{cfg: Config{Lines: log}}, log: slog.New(slog.NewTextHandler(log, nil)).With("interface", "eth0")}
+	defer log.Close()
+	l := &link{server: &Server{}, log: slog.New(slog.NewTextHandler(log, nil)).With("interface", "eth0")}
 	l.Config = pxe.Config{Mode: pxe.ModeDHCP, Server: own.Addr(), HTTP: "http://10.67.0.1:8080", Boot: pxe.DefaultBootFiles(), Lease: pxe.LeaseOptions{Network: own.Masked()}}
 	l.leases, err = lease.New(lease.Config{Network: own.Masked(), First: netip.MustParseAddr("10.67.0.100"), Last: netip.MustParseAddr("10.67.0.110")}, nil)
 	if err != nil {

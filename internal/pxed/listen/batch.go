@@ -48,7 +48,7 @@ func NewBatch(port *net.UDPConn, n, size int) (*Batch, error) {
 		return !errors.Is(b.err, unix.EAGAIN)
 	}
 	b.write = func(fd uintptr) bool {
-		n, err := b.out.send(int(fd), 0, b.number)
+		n, err := b.out.sendNow(int(fd), b.number)
 		if errors.Is(err, unix.EAGAIN) {
 			return false
 		}

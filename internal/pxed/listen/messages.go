@@ -68,18 +68,35 @@ func (m *messages) packet(i int) Packet {
 
 // receive takes what is there.
 func (m *messages) receive(fd int) (int, error) {
-	return call(unix.SYS_RECVMMSG, fd, m.headers, unix.MSG_DONTWAIT)
+	return atOnce(unix.SYS_RECVMMSG, fd, m.headers)
 }
 
-// send sends datagrams, as many as it can: the error is that of the first one, when
-// not even that could be sent.
-func (m *messages) send(fd, from, to int) (int, error) {
-	return call(unix.SYS_SENDMMSG, fd, m.headers[from:to], 0)
+// sendNow sends datagrams, as many as it can without waiting: the error is that of
+// the first one, when not even that could be sent.
+func (m *messages) sendNow(fd, n int) (int, error) {
+	return atOnce(unix.SYS_SENDMMSG, fd, m.headers[:n])
 }
 
-func call(number uintptr, fd int, headers []header, flags uintptr) (int, error) {
+// atOnce makes a call that does not wait. The runtime is not told of it: it would
+// wake its monitor, on a thread of its own, to watch how long the call takes.
+func atOnce(number uintptr, fd int, headers []header) (int, error) {
 	for {
-		done, _, errno := unix.Syscall6(number, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)), flags, 0, 0)
+		done, _, errno := unix.RawSyscall6(number, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)), unix.MSG_DONTWAIT, 0, 0)
+		switch errno {
+		case 0:
+			return int(done), nil
+		case unix.EINTR:
+		default:
+			return 0, errno
+		}
+	}
+}
+
+// send is sendNow from a datagram on, and waits.
+func (m *messages) send(fd, from, to int) (int, error) {
+	headers := m.headers[from:to]
+	for {
+		done, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(headers))), uintptr(len(headers)), 0, 0, 0)
 		switch errno {
 		case 0:
 			return int(done), nil
