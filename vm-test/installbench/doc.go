@@ -8,7 +8,7 @@
 // It also measures eight machines at once beside one. What bounds them is a link,
 // and there are two that it can be:
 //
-//   - each machine's own: all hang on ports of 100 Mbit/s, the server on one that
+//   - each machine's own: all hang on ports of 50 Mbit/s, the server on one that
 //     carries all of them. Then eight must not take much longer than one.
 //   - the server's: all share one port of 400 Mbit/s. Eight then take eight times
 //     as long for eight times the bytes, and what must not suffer is the bytes a

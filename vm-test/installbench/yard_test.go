@@ -172,7 +172,7 @@ func newBox(t *testing.T, bridge string, i int, size int64) *box {
 	t.Helper()
 	m := &box{node: nodeOf(i), mac: macOf(i), serial: serialOf(i), host: netns.NewHost(t), size: size}
 	m.cable = netns.Plug(t, bridge, m.host, m.mac, addressOf(i))
-	dir, err := os.MkdirTemp("/dev/shm", "installbench-*")
+	dir, err := os.MkdirTemp(*where, "installbench-*")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,15 +29,20 @@ var ways = []way{
 	{"TFTP, blocks of 1468, windows of 4, 8 clients", 1468, 4, 8},
 }
 
+// tries is how often a file is loaded in a round. The fastest counts: client and
+// server wait for each other after every block, and depending on which processors
+// they happen to be on, that takes once or twice the time.
+const tries = 3
+
 // TestBenchTFTP: how fast one file comes. A server that does not know windowsize
 // says so by leaving it out; it is then measured without.
 func TestBenchTFTP(t *testing.T) {
-	size := choose(16<<20, 1<<20)
+	size := choose(8<<20, 1<<20)
 	y := newYard(t, map[string]int{loader: size})
 	names, all := servers(y.pxed(), y.tftpd(), y.dnsmasq(), y.library())
 	var tables []*rounds.Table
 	for _, w := range ways {
-		table := &rounds.Table{Title: w.name, Columns: []rounds.Column{{Name: "MB/s", Digits: 1}, {Name: "CPU ms/MB", Digits: 2}}, Names: names}
+		table := &rounds.Table{Title: w.name + ", best of 3 in a round", Columns: []rounds.Column{{Name: "MB/s", Digits: 1}, {Name: "CPU ms/MB", Digits: 2}}, Names: names}
 		for _, name := range names[1:] {
 			if name != libraryName { // no program that anybody uses
 				table.Aims = append(table.Aims, rounds.Aim{Column: "MB/s", To: name, Least: 1})
@@ -61,16 +66,21 @@ func TestBenchTFTP(t *testing.T) {
 
 // load measures one round: MB a second and processor time of each, and the window
 // that was agreed.
-func load(t *testing.T, client *netns.Host, s *server, w way, size int) ([]float64, int) {
-	before, start := s.cpu(), time.Now()
-	window := together(t, client, s.addr, w, size)
-	took, used := time.Since(start), s.cpu()-before
+func load(t *testing.T, client *netns.Host, s *server, w way, size int) (best []float64, window int) {
 	mb := float64(size*w.clients) / 1e6
-	cost := used.Seconds() * 1000 / mb
-	if s.name == "tftpd-hpa" { // which works in children that it does not wait for
-		cost = rounds.Unknown()
+	for range choose(tries, 1) {
+		before, start := s.cpu(), time.Now()
+		window = together(t, client, s.addr, w, size)
+		took, used := time.Since(start), s.cpu()-before
+		cost := used.Seconds() * 1000 / mb
+		if s.name == "tftpd-hpa" { // which works in children that it does not wait for
+			cost = rounds.Unknown()
+		}
+		if rate := mb / took.Seconds(); best == nil || rate > best[0] {
+			best = []float64{rate, cost}
+		}
 	}
-	return []float64{mb / took.Seconds(), cost}, window
+	return best, window
 }
 
 func together(t *testing.T, h *netns.Host, to netip.Addr, w way, size int) int {

@@ -175,7 +175,7 @@ type line struct {
 	Name   string             `json:"name"`
 	Values map[string]float64 `json:"values"`
 	Ratios map[string]float64 `json:"ratios"` // of ours to this one's
-	Rounds int                `json:"rounds"`
+	Rounds [][]*float64       `json:"rounds"` // by round and column; null when not known
 	Note   string             `json:"note,omitempty"`
 }
 
@@ -185,7 +185,10 @@ func (t *Table) lines() []line {
 		if len(t.samples[name]) == 0 {
 			continue
 		}
-		l := line{t.Title, name, map[string]float64{}, map[string]float64{}, len(t.samples[name]), t.notes[name]}
+		l := line{t.Title, name, map[string]float64{}, map[string]float64{}, nil, t.notes[name]}
+		for _, s := range t.samples[name] {
+			l.Rounds = append(l.Rounds, known(s))
+		}
 		for i, c := range t.Columns {
 			if v := t.Median(name, i); !math.IsNaN(v) {
 				l.Values[c.Name] = v
@@ -195,6 +198,17 @@ func (t *Table) lines() []line {
 			}
 		}
 		out = append(out, l)
+	}
+	return out
+}
+
+// known is the values of a round; JSON has no NaN.
+func known(values []float64) []*float64 {
+	out := make([]*float64, len(values))
+	for i := range values {
+		if !math.IsNaN(values[i]) {
+			out[i] = &values[i]
+		}
 	}
 	return out
 }
