@@ -91,7 +91,7 @@ func foreignReason(d machine.Disk) string {
 	if name == "" {
 		return "it holds foreign data (" + contents(d) + ") and has neither serial number nor WWN to confirm it by: empty it by hand"
 	}
-	return fmt.Sprintf("it holds foreign data (%s): arm with --overwrite %s if it may be destroyed", contents(d), name)
+	return fmt.Sprintf("it holds foreign data (%s): --overwrite %s when arming, or when writing the stick, allows to destroy it", contents(d), name)
 }
 
 func wantOne(what string, found []machine.Disk, want cluster.Selector) string {
