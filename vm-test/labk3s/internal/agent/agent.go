@@ -122,7 +122,7 @@ func runtime(ctx context.Context, s settings.Settings, systemd bool) (<-chan err
 	if err != nil {
 		return nil, err
 	}
-	return over, cri.Import(ctx, s.AgentDir("images"))
+	return over, c.Import(ctx, s.AgentDir("images"))
 }
 
 // prepare gets from a server what the kubelet needs, as long as it takes.
