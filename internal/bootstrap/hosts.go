@@ -41,13 +41,23 @@ func (r remote) host(ctx context.Context) (*ssh.Host, error) {
 	if ok {
 		is.Close()
 	}
-	user := r.s.Cluster.Access.Users[0]
+	user := operator(r.s.Cluster)
 	h := ssh.New(ssh.Options{
 		Node: r.node.Name, Address: r.s.addresses[r.node.Name], User: user.Name, Authorized: user.Keys,
 		HostKeys: keys, Login: r.s.login, Redact: r.s.Redactor.Text,
 	})
 	r.s.hosts[r.node.Name] = connected{h, keys}
 	return h, nil
+}
+
+// operator is who logs in: the first user who may become root.
+func operator(c cluster.Cluster) cluster.User {
+	for _, u := range c.Access.Users {
+		if u.Sudo {
+			return u
+		}
+	}
+	return c.Access.Users[0]
 }
 
 // connected is a connection and the keys by which the node is known to it.
